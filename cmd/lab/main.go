@@ -46,23 +46,13 @@ func run(ctx context.Context, args []string) int {
 		}
 		s := &line.Settings
 		s.Log = line.Logger(os.Stderr)
-		return app.Serve(ctx, &s.Settings, func(bool) (app.Running, error) { return start(ctx, s) })
+		return app.Serve(ctx, &s.Settings, func(bool) (app.Running, error) {
+			shop, err := lab.Start(ctx, *s)
+			if err != nil {
+				return nil, err
+			}
+			fmt.Printf("The shop is open at %s\nRequests choose their strategy: GET /v1/strategies lists them. Stop it with Ctrl-C or SIGTERM.\n", shop.URL())
+			return shop, nil
+		})
 	})
-}
-
-func start(ctx context.Context, s *lab.Settings) (app.Running, error) {
-	if err := s.Check(); err != nil {
-		return nil, app.UsageError{Err: err}
-	}
-	if s.Data != "" {
-		if err := os.MkdirAll(s.Data, 0o750); err != nil {
-			return nil, fmt.Errorf("data folder: %w", err)
-		}
-	}
-	shop, err := lab.Start(ctx, *s)
-	if err != nil {
-		return nil, err
-	}
-	fmt.Printf("The shop is open at %s\nRequests choose their strategy: GET /v1/strategies lists them. Stop it with Ctrl-C or SIGTERM.\n", shop.URL())
-	return shop, nil
 }

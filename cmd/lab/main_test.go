@@ -43,9 +43,7 @@ func TestRun(t *testing.T) {
 // A shop that is asked to end has ended well.
 func TestRun_serves(t *testing.T) {
 	free, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	testserver.Must(t, err)
 	addr := free.Addr().String()
 	testserver.Must(t, free.Close())
 	ctx, end := context.WithCancel(t.Context())

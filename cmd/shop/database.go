@@ -20,9 +20,6 @@ import (
 // openDatabase opens the database of a command. With create it creates the data folder; without, a folder without a
 // shop is an error.
 func openDatabase(ctx context.Context, create bool, s app.DatabaseSettings) (*store.Store, error) {
-	if err := s.Check(); err != nil {
-		return nil, app.UsageError{Err: err}
-	}
 	switch {
 	case s.Data == "":
 	case create:

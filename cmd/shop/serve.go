@@ -8,12 +8,12 @@ import (
 	"io"
 	"math"
 	"net"
-	"os"
 	"strconv"
 	"time"
 
 	"example.com/shop/internal/app"
 	"example.com/shop/internal/auth"
+	"example.com/shop/internal/observe/otlp"
 )
 
 type serveCommand struct {
@@ -51,15 +51,16 @@ func (s *serveCommand) Run(ctx context.Context, p *program) error {
 		if err != nil {
 			return nil, err
 		}
-		if err := s.Check(); err != nil {
-			return nil, app.UsageError{Err: err}
-		}
 		if s.Data != "" {
 			if err := prepareFolder(ctx, s.DatabaseSettings); err != nil {
 				return nil, err
 			}
 		}
-		shop, err := app.Start(ctx, s.Settings)
+		spans, err := otlp.Exporter(ctx)
+		if err != nil {
+			return nil, err
+		}
+		shop, err := app.Start(ctx, s.Settings, app.Hooks{Spans: spans})
 		if err != nil {
 			return nil, err
 		}
@@ -77,9 +78,6 @@ func (s *serveCommand) Run(ctx context.Context, p *program) error {
 func (s *serveCommand) secrets() (made string, err error) {
 	withoutServers := s.MySQL == "" && s.Redis == ""
 	if withoutServers {
-		if err := os.MkdirAll(s.Data, 0o750); err != nil {
-			return "", fmt.Errorf("data folder: %w", err)
-		}
 		s.OperatorListen = cmp.Or(s.OperatorListen, nextPort(s.Listen))
 	}
 	for _, c := range []struct {

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/redis/go-redis/v9"
+	sdktrace "go.opentelemetry.io/otel/sdk/trace"
 
 	"example.com/shop/internal/auth"
 	"example.com/shop/internal/httpapi"
@@ -24,177 +25,180 @@ import (
 	"example.com/shop/internal/store"
 )
 
-// components are the parts of a running shop, in the order in which they are opened. Each shop has its own, also if
-// several run in one process.
-type components struct {
-	log      *slog.Logger
-	closers  []func() error
-	metrics  *observe.Metrics
-	traces   *observe.Traces // nil: off
-	database *store.Store
-	redis    redis.UniversalClient // nil: the locks and limits are in this process
-	leases   lock.Backend
-	locker   *lock.Locker
-	orders   *order.Service
+// Parts are the open parts of a shop, in the order in which they are opened. Each shop has its own, also if several run
+// in one process. The shop closes them.
+type Parts struct {
+	Settings
+	Database *store.Store
+	Redis    redis.UniversalClient // nil without Settings.Redis: locks and limits are in this process
+	Shop     strategy.Shop
+	Seller   *batch.Seller   // under leases, unless the strategy is batch
+	Locker   strategy.Locker // the one that the instances share
+
+	hooks   Hooks
+	log     *slog.Logger
+	closers []func() error
+	metrics *observe.Metrics
+	traces  *observe.Traces // nil: off
+	leases  lock.Backend
+	locker  *lock.Locker
+	orders  *order.Service
 }
 
-// open opens all components. The caller has to close what it returns, even with an error.
-func open(ctx context.Context, s Settings) (*components, error) {
+// open opens all parts. The caller has to close what it returns, even with an error.
+func open(ctx context.Context, s Settings, h Hooks) (*Parts, error) {
 	ctx, cancel := context.WithTimeout(ctx, s.StartTimeout)
 	defer cancel()
-	c := &components{log: s.log(), metrics: observe.NewMetrics(ThisBuild())}
-	for _, step := range []func(context.Context, Settings) error{c.openTraces, c.openDatabase, c.openLocker, c.openOrders} {
-		if err := step(ctx, s); err != nil {
-			return c, err
+	p := &Parts{Settings: s, hooks: h, log: s.log(), metrics: observe.NewMetrics(ThisBuild())}
+	for _, step := range []func(context.Context) error{p.openTraces, p.openDatabase, p.openLocker, p.openOrders} {
+		if err := step(ctx); err != nil {
+			return p, err
 		}
 	}
-	return c, nil
+	return p, nil
 }
 
-func (c *components) openTraces(ctx context.Context, _ Settings) (err error) {
-	c.traces, err = observe.StartTraces(ctx, ThisBuild().Version)
-	if c.traces == nil || err != nil {
+func (p *Parts) openTraces(ctx context.Context) (err error) {
+	if p.hooks.Spans == nil {
+		return nil
+	}
+	if p.traces, err = observe.StartTraces(ctx, p.hooks.Spans, ThisBuild().Version); err != nil {
 		return err
 	}
-	c.onClose("traces", func() error { c.traces.Close(); return nil })
+	p.OnClose("traces", func() error { p.traces.Close(); return nil })
 	return nil
 }
 
-func (c *components) openDatabase(ctx context.Context, s Settings) (err error) {
-	if s.MySQL == "" {
-		release, err := keepFolder(s.Data, s.Redis != "" && !s.Hooks.Alone)
+func (p *Parts) openDatabase(ctx context.Context) (err error) {
+	system := "mysql"
+	if p.MySQL == "" {
+		system = "sqlite"
+		release, err := keepFolder(p.Data, p.Settings.Redis != "" && !p.hooks.Alone)
 		if err != nil {
 			return err
 		}
-		c.onClose("data folder", release)
+		p.OnClose("data folder", release)
 	}
 	o := store.Options{Through: sql.OpenDB}
-	if c.traces != nil {
-		system := "mysql"
-		if s.MySQL == "" {
-			system = "sqlite"
-		}
-		o.Through = c.traces.Database(system)
+	if p.traces != nil {
+		o.Through = p.traces.Database(system)
 	}
-	if wrap := s.Hooks.Database; wrap != nil {
+	if wrap := p.hooks.Database; wrap != nil {
 		o.Through = wrap(o.Through)
 	}
-	if c.database, err = openStore(ctx, s.DatabaseSettings, o); err != nil {
+	if p.Database, err = openStore(ctx, p.DatabaseSettings, o); err != nil {
 		return err
 	}
-	c.onClose("database", c.database.Close)
-	if err := Prepare(ctx, c.database); err != nil {
+	p.OnClose("database", p.Database.Close)
+	if err := Prepare(ctx, p.Database); err != nil {
 		return err
 	}
-	c.metrics.Database(c.database.DB())
-	c.metrics.Primary(c.database.Hosts(), c.database.Primary)
-	return c.database.Writable(ctx) // a server that is read-only, or a missing right, is not waited for
+	p.metrics.Database(p.Database.DB())
+	p.metrics.Primary(p.Database.Hosts(), p.Database.Primary)
+	return p.Database.Writable(ctx) // a server that is read-only, or a missing right, is not waited for
 }
 
 // openLocker opens the lock that all instances share: in Redis or, without one, in this process.
-func (c *components) openLocker(ctx context.Context, s Settings) (err error) {
-	if s.Redis == "" {
-		c.leases = lock.NewMemory()
+func (p *Parts) openLocker(ctx context.Context) (err error) {
+	if address := p.Settings.Redis; address == "" {
+		p.leases = lock.NewMemory()
 	} else {
-		if c.redis, err = c.openRedis(ctx, s, s.Redis); err != nil {
+		if p.Redis, err = p.OpenRedis(ctx, address); err != nil {
 			return err
 		}
-		c.metrics.Redis(c.redis)
-		if c.traces != nil {
-			if err := c.traces.Redis(c.redis); err != nil {
+		p.metrics.Redis(p.Redis)
+		if p.traces != nil {
+			if err := p.traces.Redis(p.Redis); err != nil {
 				return err
 			}
 		}
-		c.leases = lock.NewRedis(c.redis)
-		if err := leaseCheck(c.leases, s.Redis)(ctx); permanent(err) { // a replica, or a missing right
+		p.leases = lock.NewRedis(p.Redis)
+		if err := leaseCheck(p.leases, address)(ctx); permanent(err) { // a replica, or a missing right
 			return err
 		}
 	}
-	c.locker = c.newLocker(s, strategy.SharedLock, c.leases)
+	p.locker = p.NewLocker(strategy.SharedLock, p.leases)
+	p.Locker = strategy.LockerOf(p.locker)
+	if wrap := p.hooks.Locker; wrap != nil {
+		p.Locker = wrap(p.Locker)
+	}
 	return nil
 }
 
-// newLocker opens a locker with metrics under its name.
-func (c *components) newLocker(s Settings, name string, b lock.Backend) *lock.Locker {
-	observer := c.metrics.Lock(name)
-	if wrap := s.Hooks.Observer; wrap != nil {
+// NewLocker opens a locker with metrics under its name.
+func (p *Parts) NewLocker(name string, b lock.Backend) *lock.Locker {
+	observer := p.metrics.Lock(name)
+	if wrap := p.hooks.Observer; wrap != nil {
 		observer = wrap(observer)
 	}
-	locker := lock.New(b, lock.Options{TTL: s.LockTTL, MaxWait: s.LockWait, Observer: observer})
-	c.metrics.Queue(name, locker.Queued)
-	c.onClose("locker "+name, locker.Close)
+	locker := lock.New(b, lock.Options{TTL: p.LockTTL, MaxWait: p.LockWait, Observer: observer})
+	p.metrics.Queue(name, locker.Queued)
+	p.OnClose("locker "+name, locker.Close)
 	return locker
 }
 
-// openOrders builds the seller and the order service from the other components.
-func (c *components) openOrders(ctx context.Context, s Settings) error {
-	sell := strategy.Shop{
-		Store:   c.database,
-		MaxOpen: limit(s.MaxOpenOrders, maxOpen),
+// openOrders builds the seller and the order service from the other parts.
+func (p *Parts) openOrders(ctx context.Context) (err error) {
+	p.Shop = strategy.Shop{
+		Store:   p.Database,
+		MaxOpen: limit(p.MaxOpenOrders, maxOpen),
 		// Enough time for a slow COMMIT, and little enough that orders can be sold under a short lease.
-		CommitTime: s.LockTTL / 10,
+		CommitTime: p.LockTTL / 10,
 	}
-	if wrap := s.Hooks.Store; wrap != nil {
-		sell.Store = wrap(sell.Store)
+	if wrap := p.hooks.Store; wrap != nil {
+		p.Shop.Store = wrap(p.Shop.Store)
 	}
-	locker := strategy.LockerOf(c.locker)
-	if wrap := s.Hooks.Locker; wrap != nil {
-		locker = wrap(locker)
-	}
-	parts := Parts{Settings: s, Database: c.database, Redis: c.redis, Shop: sell, Locker: locker, components: c}
-	if s.Strategy == "batch" {
-		parts.Seller = parts.NewSeller("batch", nil)
+	if p.Strategy == "batch" {
+		p.Seller = p.NewSeller("batch", nil)
 	} else {
-		parts.Seller = parts.NewSeller("lanes", locker)
+		p.Seller = p.NewSeller("lanes", p.Locker)
 	}
-	by := strategy.New(s.Strategy, sell, parts.Seller, locker)
-	if other := s.Hooks.Strategy; other != nil {
-		var err error
-		if by, err = other(ctx, parts); err != nil {
+	by := strategy.New(p.Strategy, p.Shop, p.Seller, p.Locker)
+	if other := p.hooks.Strategy; other != nil {
+		if by, err = other(ctx, p); err != nil {
 			return err
 		}
 	}
-	c.orders = order.New(order.Config{
-		Store:     c.database,
+	p.orders = order.New(order.Config{
+		Store:     p.Database,
 		Strategy:  by,
-		Ends:      parts.Seller,
-		Hold:      s.PayWithin,
-		Extension: s.PayExtension,
-		OnLag:     c.metrics.Job(expiryJob).Lags,
+		Ends:      p.Seller,
+		Hold:      p.PayWithin,
+		Extension: p.PayExtension,
+		OnLag:     p.metrics.Job(expiryJob).Lags,
 	})
 	return nil
 }
 
 // NewSeller opens a seller with metrics under its name. locker takes its leases; nil for none.
-func (p Parts) NewSeller(name string, locker strategy.Locker) *batch.Seller {
-	c := p.components
-	outage := &observe.Outage{Log: c.log, Message: "orders are sold without leases"}
+func (p *Parts) NewSeller(name string, locker strategy.Locker) *batch.Seller {
+	outage := &observe.Outage{Log: p.log, Message: "orders are sold without leases"}
 	config := batch.Config{
 		Shop:      p.Shop,
 		Locker:    locker,
 		LeaseWait: p.LeaseWait,
-		OnBatch:   c.metrics.Batch,
+		OnBatch:   p.metrics.Batch,
 		OnLeases: func(err error) {
-			c.metrics.Leases(err)
+			p.metrics.Leases(err)
 			outage.Note(context.Background(), err)
 		},
-		OnPanic: func(err error) { c.log.Error("batch panicked", "error", err) },
+		OnPanic: func(err error) { p.log.Error("batch panicked", "error", err) },
 	}
-	if c.traces != nil {
-		config.Share, config.OnWait = c.traces.Share, c.traces.Waits
+	if p.traces != nil {
+		config.Share, config.OnWait = p.traces.Share, p.traces.Waits
 	}
-	if wrap := p.Hooks.Batch; wrap != nil {
+	if wrap := p.hooks.Batch; wrap != nil {
 		config = wrap(config)
 	}
 	seller := batch.New(config)
-	c.metrics.Queue(name, seller.Queued)
-	c.onClose(name, func() error { seller.Close(); return nil })
+	p.metrics.Queue(name, seller.Queued)
+	p.OnClose(name, func() error { seller.Close(); return nil })
 	return seller
 }
 
-// onClose registers how a component is closed.
-func (c *components) onClose(name string, shut func() error) {
-	c.closers = append(c.closers, func() error {
+// OnClose registers what is to be closed with the shop, before what was opened earlier.
+func (p *Parts) OnClose(name string, shut func() error) {
+	p.closers = append(p.closers, func() error {
 		if err := shut(); err != nil {
 			return fmt.Errorf("close %s: %w", name, err)
 		}
@@ -202,67 +206,66 @@ func (c *components) onClose(name string, shut func() error) {
 	})
 }
 
-// close closes what is open, the last first, so that each component can still use those that it was built on: a seller's
+// close closes what is open, the last first, so that each part can still use those that it was built on: a seller's
 // leader releases its leases, and a locker returns its leases to Redis.
-func (c *components) close() error {
+func (p *Parts) close() error {
 	var errs []error
-	for _, shut := range slices.Backward(c.closers) {
+	for _, shut := range slices.Backward(p.closers) {
 		errs = append(errs, shut())
 	}
 	return errors.Join(errs...)
 }
 
 // handlers returns the buyers' API and the operator's.
-func (c *components) handlers(s Settings, draining func() bool) (buyers, operator http.Handler) {
+func (p *Parts) handlers(draining func() bool) (buyers, operator http.Handler) {
 	config := httpapi.Config{
-		Orders:   c.orders,
-		Payments: c.orders,
-		Records:  c.database,
-		Stock:    c.database,
+		Orders:  p.orders,
+		Records: p.Database,
+		Stock:   p.Database,
 
-		Identify:      s.Hooks.Identify,
-		OperatorToken: s.OperatorToken,
-		PaymentsToken: s.PaymentsToken,
-		BuyersPay:     s.BuyersPay,
+		Identify:      p.hooks.Identify,
+		OperatorToken: p.OperatorToken,
+		PaymentsToken: p.PaymentsToken,
+		BuyersPay:     p.BuyersPay,
 
-		Checks:   []httpapi.Check{c.check("database", false, c.database.Writable)},
+		Checks:   []httpapi.Check{p.check("database", false, p.Database.Writable)},
 		Draining: draining,
 
-		MaxInFlight:     s.MaxInFlight,
-		Timeout:         s.requestTimeout(),
+		MaxInFlight:     p.MaxInFlight,
+		Timeout:         p.requestTimeout(),
 		OperatorTimeout: operatorTimeout,
 
-		Log:      c.log,
-		Observer: c.metrics,
-		Metrics:  c.metrics.Handler(),
+		Log:      p.log,
+		Observer: p.metrics,
+		Metrics:  p.metrics.Handler(),
 	}
-	if s.Redis != "" {
-		config.Checks = append(config.Checks, c.check("redis", s.Strategy != "redis", leaseCheck(c.leases, s.Redis)))
+	if p.Settings.Redis != "" {
+		config.Checks = append(config.Checks, p.check("redis", p.Strategy != "redis", leaseCheck(p.leases, p.Settings.Redis)))
 	}
-	if len(c.database.Hosts()) > 1 {
+	if len(p.Database.Hosts()) > 1 {
 		config.Primary = func() string {
-			host, _, _ := c.database.Primary()
+			host, _, _ := p.Database.Primary()
 			return host
 		}
 	}
-	if c.traces != nil {
-		config.Trace = c.traces.HTTP(httpapi.IsHealthCheck)
+	if p.traces != nil {
+		config.Trace = p.traces.HTTP(httpapi.IsHealthCheck)
 	}
-	if rate := limit(s.RateLimit, rateLimit); rate > 0 {
-		shared := c.redis
-		if s.Hooks.Alone { // the Redis in a process never forgets that a key was there
+	if rate := limit(p.RateLimit, rateLimit); rate > 0 {
+		shared := p.Redis
+		if p.hooks.Alone { // the Redis in a process never forgets that a key was there
 			shared = nil
 		}
-		config.Limiter = httpapi.NewLimiter(shared, rate, c.log)
+		config.Limiter = httpapi.NewLimiter(shared, rate, p.log)
 	}
-	if !s.TokenSecret.IsZero() {
-		config.Buyers = auth.New(s.TokenSecret)
+	if !p.TokenSecret.IsZero() {
+		config.Buyers = auth.New(p.TokenSecret)
 	}
-	if wrap := s.Hooks.Orders; wrap != nil {
+	if wrap := p.hooks.Orders; wrap != nil {
 		config.Orders = wrap(config.Orders)
 	}
 	buyers, operator = httpapi.New(config), httpapi.NewOperator(config)
-	if wrap := s.Hooks.Handler; wrap != nil {
+	if wrap := p.hooks.Handler; wrap != nil {
 		buyers = wrap(buyers, operator)
 	}
 	return buyers, operator
@@ -282,8 +285,8 @@ func leaseCheck(leases lock.Backend, address string) func(context.Context) error
 
 // check is the readiness check of a server, an optional one if orders are sold without it as well. It logs when the server
 // stops and starts to do its part of an order.
-func (c *components) check(server string, optional bool, try func(context.Context) error) httpapi.Check {
-	outage := &observe.Outage{Log: c.log.With("server", server), Message: "no order can be taken, so the shop is not ready"}
+func (p *Parts) check(server string, optional bool, try func(context.Context) error) httpapi.Check {
+	outage := &observe.Outage{Log: p.log.With("server", server), Message: "no order can be taken, so the shop is not ready"}
 	if optional {
 		outage.Message = "orders are sold without this server"
 	}
@@ -311,34 +314,12 @@ type Hooks struct {
 
 	// Strategy returns the strategy to sell by instead of Settings.Strategy. It is called when all parts but the HTTP API
 	// are open.
-	Strategy func(context.Context, Parts) (order.Strategy, error)
+	Strategy func(context.Context, *Parts) (order.Strategy, error)
+
+	// Spans takes what is traced; nil for no traces.
+	Spans sdktrace.SpanExporter
 
 	// Alone says that the Redis belongs to this process, also where Settings.Redis does not name it yet: the strategy redis is
 	// allowed, rate limits stay in the process, and no second shop may serve the data folder.
 	Alone bool
 }
-
-// Parts are the open parts of a shop that is about to serve. The shop closes them.
-type Parts struct {
-	Settings
-	Database *store.Store
-	Redis    redis.UniversalClient // nil without Settings.Redis
-	Shop     strategy.Shop
-	Seller   *batch.Seller   // under leases, unless the strategy is batch
-	Locker   strategy.Locker // the one that the instances share
-
-	components *components
-}
-
-// NewLocker opens a locker with metrics under its name.
-func (p Parts) NewLocker(name string, b lock.Backend) *lock.Locker {
-	return p.components.newLocker(p.Settings, name, b)
-}
-
-// OpenRedis returns a client of a further Redis that has answered.
-func (p Parts) OpenRedis(ctx context.Context, address string) (redis.UniversalClient, error) {
-	return p.components.openRedis(ctx, p.Settings, address)
-}
-
-// OnClose registers what is to be closed with the shop, before what was opened earlier.
-func (p Parts) OnClose(name string, shut func() error) { p.components.onClose(name, shut) }

@@ -39,9 +39,7 @@ const (
 func secret(t *testing.T, text string) auth.Secret {
 	t.Helper()
 	secret, err := auth.NewSecret(text)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testserver.Must(t, err)
 	return secret
 }
 
@@ -50,7 +48,7 @@ func caFile(t *testing.T) string {
 	return pemFile(t, testserver.NewCA(t).PEM)
 }
 
-func TestSettings_Check(t *testing.T) {
+func TestCheck(t *testing.T) {
 	t.Parallel()
 	operated := func(s *app.Settings) {
 		s.OperatorListen, s.OperatorToken = "127.0.0.1:0", secret(t, operatorToken)
@@ -117,7 +115,7 @@ func TestSettings_Check(t *testing.T) {
 			t.Parallel()
 			s := servers(t)
 			c.change(&s)
-			err := s.Check()
+			err := app.Check(s, app.Hooks{})
 			if c.want == "" {
 				if err != nil {
 					t.Errorf("got %v, want nil", err)
@@ -135,9 +133,9 @@ func TestSettings_Check(t *testing.T) {
 }
 
 // Every mistake is told at once.
-func TestSettings_CheckAll(t *testing.T) {
+func TestCheck_all(t *testing.T) {
 	t.Parallel()
-	err := app.Settings{}.Check()
+	err := app.Check(app.Settings{}, app.Hooks{})
 	if err == nil {
 		t.Fatal("got nil for empty settings")
 	}

@@ -130,8 +130,8 @@ type Running interface {
 	Shutdown(ctx context.Context) error
 }
 
-// Serve starts a shop and serves until ctx ends or the shop fails. A shop without a database gets a temporary data folder,
-// which is removed at the end.
+// Serve starts a shop and serves until ctx ends or the shop fails. It makes the data folder; a shop without a database gets
+// a temporary one, which is removed at the end.
 func Serve(ctx context.Context, s *Settings, start func(temporary bool) (Running, error)) (err error) {
 	if os.Getenv("GOGC") == "" {
 		debug.SetGCPercent(400) // a shop's heap is small: fewer collections are worth the memory
@@ -142,6 +142,10 @@ func Serve(ctx context.Context, s *Settings, start func(temporary bool) (Running
 			return fmt.Errorf("data folder: %w", err)
 		}
 		defer func() { err = errors.Join(err, os.RemoveAll(s.Data)) }()
+	} else if s.Data != "" {
+		if err := os.MkdirAll(s.Data, 0o750); err != nil {
+			return fmt.Errorf("data folder: %w", err)
+		}
 	}
 	shop, err := start(temporary)
 	if err != nil {

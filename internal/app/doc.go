@@ -2,7 +2,7 @@
 //
 //	settings := app.Default()
 //	settings.Data, settings.TokenSecret = dir, secret // or MySQL, Redis
-//	shop, err := app.Start(ctx, settings)
+//	shop, err := app.Start(ctx, settings, app.Hooks{})
 //	...
 //	err = shop.Shutdown(ctx)
 //

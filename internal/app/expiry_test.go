@@ -4,10 +4,10 @@ import (
 	"log/slog"
 	"net/http"
 	"regexp"
+	"strings"
 	"testing"
 	"time"
 
-	"example.com/shop/internal/app"
 	"example.com/shop/internal/testserver"
 )
 
@@ -26,32 +26,21 @@ func TestShop_expires_databaseLost(t *testing.T) {
 	shop := start(t, well)
 	change(t, lost, "ALTER TABLE orders RENAME TO gone") // the job fails from now on
 	testserver.Until(t, "another instance has the job", patience, func() bool { return second.Has(runs) })
-	wantExpired(t, shop, "key-1")
+	var order struct{ ID, Status string }
+	buy(t, shop, "key-1").Want(t, http.StatusCreated).Decode(t, &order)
+	testserver.Until(t, "the order has expired", 10*time.Second, func() bool {
+		call(t, http.MethodGet, shop.URL()+"/v1/orders/"+order.ID, "").Want(t, http.StatusOK).Decode(t, &order)
+		return order.Status == "expired"
+	})
+	call(t, http.MethodPost, shop.URL()+"/v1/orders/"+order.ID+"/pay", "").Want(t, http.StatusConflict)
+	if w := call(t, http.MethodGet, shop.URL()+"/v1/skus/mug", ""); !strings.Contains(w.Body, `"available":5,"reserved":0`) {
+		t.Errorf("got %s, want all 5 available", w.Body)
+	}
 	if !first.Has(`level=WARN msg="job fails here" job=expiry errors=1`) {
 		t.Errorf("got log %s, want the run that failed", first)
 	}
 	failed := regexp.MustCompile(`shop_job_runs_total\{job="expiry",result="failed"\} [1-9]`)
 	if metrics := scrape(t, broken); !failed.MatchString(metrics) {
 		t.Errorf("got metrics\n%s\nwant a line like %s", metrics, failed)
-	}
-}
-
-// wantExpired buys and does not pay.
-func wantExpired(t *testing.T, shop *app.Shop, key string) {
-	t.Helper()
-	w := buy(t, shop, key).Want(t, http.StatusCreated)
-	var order struct{ ID, Status string }
-	w.Decode(t, &order)
-	testserver.Until(t, "the order has expired", 10*time.Second, func() bool {
-		w = call(t, http.MethodGet, shop.URL()+"/v1/orders/"+order.ID, "").Want(t, http.StatusOK)
-		w.Decode(t, &order)
-		return order.Status == "expired"
-	})
-	call(t, http.MethodPost, shop.URL()+"/v1/orders/"+order.ID+"/pay", "").Want(t, http.StatusConflict)
-	w = call(t, http.MethodGet, shop.URL()+"/v1/skus/mug", "").Want(t, http.StatusOK)
-	var level struct{ Available, Reserved int64 }
-	w.Decode(t, &level)
-	if level.Available != 5 || level.Reserved != 0 {
-		t.Errorf("got %s, want all 5 available", w.Body)
 	}
 }

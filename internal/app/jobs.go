@@ -134,79 +134,66 @@ func audit(ctx context.Context, db *store.Store, log *slog.Logger) (differences 
 	return differences, nil
 }
 
-// startJobs runs the jobs until stopJobs is called. jobsEnded is closed when all have released their leases, which may
-// take as long as the timeouts of a database or Redis that does not answer.
-func (s *Shop) startJobs() {
-	c := s.components
+// startJobs runs the jobs until stop is called. ended is closed when all have released their leases, which may take as
+// long as the timeouts of a database or Redis that does not answer.
+func (p *Parts) startJobs() (stop func(), ended <-chan struct{}) {
 	list := []job{
-		expiry(cmp.Or(s.settings.SweepEvery, time.Second), c.orders),
-		purge(c.database, s.settings.KeepKeys),
-		refunds(c.database, c.metrics.Job(refundsJob).Lags),
+		expiry(cmp.Or(p.SweepEvery, time.Second), p.orders),
+		purge(p.Database, p.KeepKeys),
+		refunds(p.Database, p.metrics.Job(refundsJob).Lags),
 	}
-	if s.settings.ReconcileAt != off {
-		at, _ := parseDaily(s.settings.ReconcileAt) // the settings are valid
-		list = append(list, reconciliation(at, c.database, s.log))
+	if p.ReconcileAt != off {
+		at, _ := parseDaily(p.ReconcileAt) // the settings are valid
+		list = append(list, reconciliation(at, p.Database, p.log))
 	}
 	ctx, stop := context.WithCancel(context.Background()) // not that of Start, which may end before the shop
-	ended := make(chan struct{})
-	s.stopJobs, s.jobsEnded = stop, ended
 	var running sync.WaitGroup
 	for _, j := range list {
-		log := s.log.With("job", j.name)
-		r := &runner{job: j, locker: c.locker, metrics: c.metrics.Job(j.name), log: log,
-			outage: observe.Outage{Log: log, Message: "job fails here"}}
-		running.Go(func() { r.loop(ctx) })
+		running.Go(func() { p.standBy(ctx, j) })
 	}
+	all := make(chan struct{})
 	go func() {
 		running.Wait()
-		close(ended)
+		close(all)
 	}()
+	return stop, all
 }
 
-// runner runs a job on this instance.
-type runner struct {
-	job
-	locker  *lock.Locker
-	metrics *observe.Job
-	log     *slog.Logger
-	outage  observe.Outage
-}
-
-// standBy is the time between tries for a job's lease.
-const standBy = time.Second
-
-// loop tries to get the job's lease until ctx ends, and runs the job while this instance has it. After a run that
+// standBy tries to get the job's lease until ctx ends, and runs the job while this instance has it. After a run that
 // failed, the instance leaves the job to others for a while, since the cause may be local.
-func (r *runner) loop(ctx context.Context) {
+func (p *Parts) standBy(ctx context.Context, j job) {
+	const pause = time.Second // between tries
+	log := p.log.With("job", j.name)
+	outage := &observe.Outage{Log: log, Message: "job fails here"}
 	for ctx.Err() == nil {
-		lease, err := r.locker.TryAcquire(ctx, "job:"+r.name)
+		lease, err := p.locker.TryAcquire(ctx, "job:"+j.name)
 		switch {
 		case err == nil:
-			if failed := r.lead(lease); failed {
-				_ = order.Pause(ctx, 2*max(r.every, standBy))
+			if failed := j.lead(lease, p.metrics.Job(j.name), log, outage); failed {
+				_ = order.Pause(ctx, 2*max(j.every, pause))
 			}
 		case !errors.Is(err, lock.ErrHeld) && ctx.Err() == nil:
-			r.outage.Note(ctx, err)
+			outage.Note(ctx, err)
 		}
-		_ = order.Pause(ctx, standBy)
+		_ = order.Pause(ctx, pause)
 	}
 }
 
 // lead runs the job until its lease ends or a run fails.
-func (r *runner) lead(lease *lock.Lease) (failed bool) {
+func (j job) lead(lease *lock.Lease, metrics *observe.Job, log *slog.Logger, outage *observe.Outage) (failed bool) {
 	defer lease.Release() //nolint:errcheck // the locker retries it in the background
-	r.log.Info("job runs here")
-	defer r.metrics.Left()
-	for ctx := lease.Context(); ctx.Err() == nil; _ = order.Pause(ctx, r.every) {
+	log.Info("job runs here")
+	defer metrics.Left()
+	for ctx := lease.Context(); ctx.Err() == nil; _ = order.Pause(ctx, j.every) {
 		began := time.Now()
-		items, err := r.run(ctx)
-		r.metrics.Ran(items, err)
+		items, err := j.run(ctx)
+		metrics.Ran(items, err)
 		if err != nil && ctx.Err() != nil {
 			return false // the lease was lost, or the shop shuts down
 		}
-		r.outage.Note(ctx, err)
+		outage.Note(ctx, err)
 		if items > 0 {
-			r.log.Info("job ran", "items", items, observe.Took(time.Since(began)))
+			log.Info("job ran", "items", items, observe.Took(time.Since(began)))
 		}
 		if err != nil {
 			return true

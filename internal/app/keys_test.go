@@ -19,12 +19,9 @@ func TestShop_purgesKeys(t *testing.T) {
 	first := start(t, s)
 	var orders [3]struct{ ID string }
 	for i, key := range []string{"old", "young"} {
-		w := buy(t, first, key).Want(t, http.StatusCreated)
-		w.Decode(t, &orders[i])
+		buy(t, first, key).Want(t, http.StatusCreated).Decode(t, &orders[i])
 	}
-	if err := first.Shutdown(context.Background()); err != nil {
-		t.Fatal(err)
-	}
+	testserver.Must(t, first.Shutdown(context.Background()))
 	for table, where := range map[string]string{"orders": "id", "idempotency_keys": "order_id"} {
 		change(t, s, "UPDATE "+table+" SET created_at = '2020-01-01 00:00:00.000000' WHERE "+where+" = '"+orders[0].ID+"'")
 	}
@@ -33,13 +30,11 @@ func TestShop_purgesKeys(t *testing.T) {
 	s.Log = slog.New(slog.NewTextHandler(log, nil))
 	again := start(t, s)
 	testserver.Until(t, "keys are purged", patience, func() bool { return log.Has(`msg="job ran" job=keys items=1`) })
-	w := buy(t, again, "old").Want(t, http.StatusCreated)
-	w.Decode(t, &orders[2])
+	buy(t, again, "old").Want(t, http.StatusCreated).Decode(t, &orders[2])
 	if orders[2].ID == orders[0].ID {
 		t.Error("a purged key was replayed")
 	}
-	w = buy(t, again, "young").Want(t, http.StatusCreated)
-	w.Decode(t, &orders[2])
+	buy(t, again, "young").Want(t, http.StatusCreated).Decode(t, &orders[2])
 	if orders[2].ID != orders[1].ID {
 		t.Error("a young key made a new order")
 	}

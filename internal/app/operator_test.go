@@ -21,9 +21,7 @@ func as(t *testing.T, buyer string) string {
 	t.Helper()
 	tokens := auth.New(secret(t, tokenSecret))
 	token, _, err := tokens.Mint(buyer, time.Hour)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testserver.Must(t, err)
 	return "Authorization: Bearer " + token
 }
 
@@ -86,15 +84,15 @@ func TestStart_operatorPortTaken(t *testing.T) {
 	s := embedded(t, 5)
 	first := start(t, s)
 	s.OperatorListen = first.OperatorAddr()
-	if _, err := app.Start(t.Context(), s); err == nil || !strings.Contains(err.Error(), "--operator-listen") {
+	if _, err := app.Start(t.Context(), s, app.Hooks{}); err == nil || !strings.Contains(err.Error(), "--operator-listen") {
 		t.Errorf("got %v, want an error that names --operator-listen", err)
 	}
 	s.Listen = first.Addr() // both: what most people run comes first
-	if _, err := app.Start(t.Context(), s); err == nil || !strings.HasPrefix(err.Error(), "listen: ") {
+	if _, err := app.Start(t.Context(), s, app.Hooks{}); err == nil || !strings.HasPrefix(err.Error(), "listen: ") {
 		t.Errorf("got %v, want an error that names --listen", err)
 	}
 	s.OperatorListen = "127.0.0.1:0"
-	if _, err := app.Start(t.Context(), s); err == nil || !strings.Contains(err.Error(), "--listen") {
+	if _, err := app.Start(t.Context(), s, app.Hooks{}); err == nil || !strings.Contains(err.Error(), "--listen") {
 		t.Errorf("got %v, want an error that names --listen", err)
 	}
 }

@@ -54,7 +54,7 @@ func TestReadyz_database(t *testing.T) {
 			}
 			s.MySQL = "shop:geheim@tcp(" + server.Addr() + c.another + ")/shop"
 			for _, right := range []string{"INSERT", "UPDATE", "DELETE"} { // a missing one ends a start
-				if _, err := app.Start(t.Context(), s); err == nil || !strings.Contains(err.Error(), right+" command denied to user 'shop'@") {
+				if _, err := app.Start(t.Context(), s, app.Hooks{}); err == nil || !strings.Contains(err.Error(), right+" command denied to user 'shop'@") {
 					t.Errorf("without %s: got %v, want that it is denied", right, err)
 				}
 				sql("GRANT " + right + " ON shop.* TO shop@'%'")

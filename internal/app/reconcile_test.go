@@ -30,9 +30,7 @@ func TestShop_reconciles(t *testing.T) {
 	}
 	end := func(shop *app.Shop) {
 		t.Helper()
-		if err := shop.Shutdown(context.Background()); err != nil {
-			t.Fatal(err)
-		}
+		testserver.Must(t, shop.Shutdown(context.Background()))
 	}
 	const ran = "accounts compared"
 
@@ -74,9 +72,7 @@ func TestShop_reconciles(t *testing.T) {
 func change(t *testing.T, s app.Settings, statement string) {
 	t.Helper()
 	db, err := sql.Open("sqlite", app.DatabaseFile(s.Data)+"?_pragma=busy_timeout(30000)")
-	if err != nil {
-		t.Fatal(err)
-	}
+	testserver.Must(t, err)
 	defer db.Close()
 	if _, err := db.ExecContext(t.Context(), statement); err != nil {
 		t.Fatalf("%s: %v", statement, err)

@@ -22,8 +22,11 @@ import (
 	"example.com/shop/internal/store"
 )
 
-// OpenDatabase waits until the database answers or ctx or s.StartTimeout ends.
+// OpenDatabase waits until the database answers or ctx or s.StartTimeout ends. Wrong settings are a UsageError.
 func OpenDatabase(ctx context.Context, s DatabaseSettings) (*store.Store, error) {
+	if err := s.checkDatabase(); err != nil {
+		return nil, UsageError{Err: err}
+	}
 	return openStore(ctx, s, store.Options{})
 }
 
@@ -125,7 +128,7 @@ type redisServers struct {
 	addrs     []string
 	tls       **tls.Config // as the URL has it; the name in the certificate is that of the host dialed
 	passwords []string
-	open      func(retries bool) redis.UniversalClient
+	open      func() redis.UniversalClient
 }
 
 func (r *redisServers) String() string { return strings.Join(r.addrs, ",") }
@@ -178,36 +181,24 @@ func readRedis(address string) (*redisServers, error) {
 func oneRedis(o *redis.Options) *redisServers {
 	o.ContextTimeoutEnabled, o.DisableIdentity = true, true                                        // Redis 7.0 has no right for CLIENT SETINFO alone
 	o.MaintNotificationsConfig = &maintnotifications.Config{Mode: maintnotifications.ModeDisabled} // only cloud services send them
-	return &redisServers{[]string{o.Addr}, &o.TLSConfig, []string{o.Password}, func(retries bool) redis.UniversalClient {
-		o := *o
-		if !retries {
-			o.MaxRetries, o.DialerRetries = -1, 1
-		}
-		return redis.NewClient(&o)
+	return &redisServers{[]string{o.Addr}, &o.TLSConfig, []string{o.Password}, func() redis.UniversalClient {
+		return redis.NewClient(o)
 	}}
 }
 
 func sentinelRedis(o *redis.FailoverOptions) *redisServers {
 	o.ContextTimeoutEnabled, o.DisableIdentity = true, true
 	passwords := []string{o.Password, o.SentinelPassword}
-	return &redisServers{o.SentinelAddrs, &o.TLSConfig, passwords, func(retries bool) redis.UniversalClient {
-		o := *o
-		if !retries {
-			o.MaxRetries, o.DialerRetries = -1, 1
-		}
-		return redis.NewFailoverClient(&o)
+	return &redisServers{o.SentinelAddrs, &o.TLSConfig, passwords, func() redis.UniversalClient {
+		return redis.NewFailoverClient(o)
 	}}
 }
 
 func clusterRedis(o *redis.ClusterOptions) *redisServers {
 	o.ContextTimeoutEnabled, o.DisableIdentity = true, true
 	o.MaintNotificationsConfig = &maintnotifications.Config{Mode: maintnotifications.ModeDisabled}
-	return &redisServers{o.Addrs, &o.TLSConfig, []string{o.Password}, func(retries bool) redis.UniversalClient {
-		o := *o
-		if !retries {
-			o.MaxRetries, o.DialerRetries = -1, 1
-		}
-		return redis.NewClusterClient(&o)
+	return &redisServers{o.Addrs, &o.TLSConfig, []string{o.Password}, func() redis.UniversalClient {
+		return redis.NewClusterClient(o)
 	}}
 }
 
@@ -230,19 +221,21 @@ func checkRedis(r *redisServers) (*redisServers, error) {
 	return r, nil
 }
 
-// openRedis returns a client of a Redis that has answered. It waits for the answer until ctx ends.
-func (c *components) openRedis(ctx context.Context, s Settings, address string) (redis.UniversalClient, error) {
+// OpenRedis returns a client of a Redis that has answered. It waits for the answer until ctx ends.
+func (p *Parts) OpenRedis(ctx context.Context, address string) (redis.UniversalClient, error) {
 	servers, err := readRedis(address)
 	if err != nil {
 		return nil, err
 	}
-	config, err := s.redisTLS().config()
+	config, err := p.redisTLS().config()
 	if err != nil {
 		return nil, err
 	}
 	*servers.tls = cmp.Or(config, *servers.tls)
-	defer s.Announce("redis at " + servers.String())()
-	if err := awaitRedis(ctx, servers.open(false)); err != nil {
+	defer p.Announce("redis at " + servers.String())()
+	client := servers.open()
+	if err := awaitRedis(ctx, client); err != nil {
+		_ = client.Close()
 		if errors.Is(ctx.Err(), context.Canceled) {
 			return nil, context.Cause(ctx)
 		}
@@ -252,18 +245,15 @@ func (c *components) openRedis(ctx context.Context, s Settings, address string) 
 		}
 		return nil, fmt.Errorf("redis at %s %s: %w; check that it runs, that --redis (SHOP_REDIS) and a master_name or number of a database in it are right, its user, password and rights, and TLS (--redis-ca, SHOP_REDIS_CA)", servers, what, err)
 	}
-	client := servers.open(true)
-	c.onClose("redis", client.Close)
-	if hook := s.Hooks.Redis; hook != nil {
+	p.OnClose("redis", client.Close)
+	if hook := p.hooks.Redis; hook != nil {
 		client.AddHook(hook)
 	}
 	return client, nil
 }
 
-// awaitRedis pings until the server answers or ctx ends, and closes the client. That does not retry, so that the error
-// is the server's and not a timeout of retries.
-func awaitRedis(ctx context.Context, client redis.UniversalClient) (err error) {
-	defer func() { err = errors.Join(err, client.Close()) }()
+// awaitRedis pings until the server answers or ctx ends. The error is that of the last ping which ctx did not end.
+func awaitRedis(ctx context.Context, client redis.UniversalClient) error {
 	var last error
 	for {
 		err := client.Ping(ctx).Err()

@@ -71,9 +71,6 @@ type Settings struct {
 
 	// SweepEvery is the time between looks for orders to expire; 0 means a second.
 	SweepEvery time.Duration `kong:"-"`
-
-	// Hooks extend the shop; the zero value does not.
-	Hooks Hooks `kong:"-"`
 }
 
 // Default returns the settings of a command line without flags and environment variables: locks in this process, and no
@@ -117,9 +114,10 @@ func (s DatabaseSettings) log() *slog.Logger {
 	return slog.New(observe.NewHandler(s.Log.Handler()))
 }
 
-// Check returns all errors of the settings, each with the name of its command-line flag. It contacts no server.
-func (s Settings) Check() error {
-	c := checks{s.DatabaseSettings.Check(), CheckAddress("listen", s.Listen), strategy.Check(s.Strategy)}
+// Check returns all errors of the settings of a shop with these hooks, each with the name of its command-line flag. It
+// contacts no server.
+func Check(s Settings, h Hooks) error {
+	c := checks{s.checkDatabase(), CheckAddress("listen", s.Listen), strategy.Check(s.Strategy)}
 	if s.OperatorListen != "" {
 		c = append(c, CheckAddress("operator-listen", s.OperatorListen))
 	}
@@ -144,13 +142,12 @@ func (s Settings) Check() error {
 	)
 	c.refuse(s.LockTTL%time.Millisecond != 0, "lock-ttl: %v: want whole milliseconds", s.LockTTL) // stores of locks count in them
 	c.refuse(s.Redis == "" && s.redisTLS().given(), "redis-ca, redis-cert, redis-key: are for a Redis, and none is named: add --redis")
-	c.refuse(s.Strategy == "redis" && s.Redis == "" && !s.Hooks.Alone, "strategy: redis: needs a Redis: add --redis")
+	c.refuse(s.Strategy == "redis" && s.Redis == "" && !h.Alone, "strategy: redis: needs a Redis: add --redis")
 	c.refuse(s.Strategy == "for-update" && s.MySQL == "", "strategy: for-update: needs MySQL or MariaDB: add --mysql; SQLite has one writer at a time, and no rows to lock")
-	return errors.Join(append(c, s.checkSecrets())...)
+	return errors.Join(append(c, checkSecrets(s, h))...)
 }
 
-// Check is Settings.Check for commands that need only the database.
-func (s DatabaseSettings) Check() error {
+func (s DatabaseSettings) checkDatabase() error {
 	c := checks{within("start-timeout", s.StartTimeout, time.Millisecond, 15*time.Minute)}
 	c.refuse(s.MySQL != "" && s.Data != "", "--mysql (SHOP_MYSQL) and --data (SHOP_DATA): want one database, not both")
 	c.refuse(s.MySQL == "" && s.Data == "", "which database? Add --mysql DSN or --data DIR")
@@ -172,16 +169,16 @@ const (
 
 // checkSecrets requires an operator's token for the operator's API, and refuses one without it; unless hooks take their
 // place, it also requires the secret of buyers' tokens and refuses secrets that are published.
-func (s Settings) checkSecrets() error {
+func checkSecrets(s Settings, h Hooks) error {
 	var c checks
 	listens, operator, payments := s.OperatorListen != "", !s.OperatorToken.IsZero(), !s.PaymentsToken.IsZero()
-	c.refuse(!listens && (operator || payments) && s.Hooks.Handler == nil,
+	c.refuse(!listens && (operator || payments) && h.Handler == nil,
 		"operator-token, payments-token: open nothing without the operator's API, where payments are taken: add --operator-listen 127.0.0.1:8081, or leave out their files and SHOP_OPERATOR_TOKEN, SHOP_PAYMENTS_TOKEN")
 	c.refuse(listens && !operator, "operator-token: is missing, and opens the operator's API; make one with: (umask 077; openssl rand -base64 32 > operator.token), then put it into SHOP_OPERATOR_TOKEN; shop serve also reads the file, by --operator-token-file operator.token")
 	c.refuse(operator && s.OperatorToken == s.TokenSecret, "operator-token: is the secret of buyers' tokens, which is not for operators: want another one")
 	c.refuse(payments && (s.PaymentsToken == s.OperatorToken || s.PaymentsToken == s.TokenSecret),
 		"payments-token: is also the operator's token or the secret of buyers' tokens: want one that opens payments alone")
-	if s.Hooks.Identify != nil {
+	if h.Identify != nil {
 		return errors.Join(c...)
 	}
 	// Addresses that cannot be parsed are reported by the other checks.

@@ -54,7 +54,7 @@ func supply(t *testing.T, s app.Settings, units int64) {
 // start starts a shop and shuts it down at the end, unless the test did.
 func start(t *testing.T, s app.Settings) *app.Shop {
 	t.Helper()
-	shop, err := app.Start(t.Context(), s)
+	shop, err := app.Start(t.Context(), s, app.Hooks{})
 	testserver.Must(t, err)
 	t.Cleanup(func() { _ = shop.Shutdown(context.Background()) })
 	return shop

@@ -17,13 +17,11 @@ import (
 
 // Shop is a running shop.
 type Shop struct {
-	settings   Settings
-	log        *slog.Logger
-	components *components
-	buyers     *server
-	operator   *server // nil for none
-	stopJobs   context.CancelFunc
-	jobsEnded  <-chan struct{}
+	parts     *Parts
+	buyers    *server
+	operator  *server // nil for none
+	stopJobs  func()
+	jobsEnded <-chan struct{}
 
 	draining atomic.Bool
 	once     sync.Once
@@ -34,38 +32,39 @@ type Shop struct {
 }
 
 // Start builds a shop from its settings and serves. It waits until database and Redis answer or ctx or s.StartTimeout
-// ends.
-func Start(ctx context.Context, s Settings) (_ *Shop, err error) {
-	if err := s.Check(); err != nil {
-		return nil, err
+// ends. Wrong settings are a UsageError.
+func Start(ctx context.Context, s Settings, h Hooks) (*Shop, error) {
+	if err := Check(s, h); err != nil {
+		return nil, UsageError{Err: err}
 	}
-	shop := &Shop{settings: s, log: s.log(), done: make(chan struct{})}
-	shop.components, err = open(ctx, s)
+	parts, err := open(ctx, s, h)
+	shop := &Shop{parts: parts, done: make(chan struct{})}
 	if err == nil {
 		err = shop.listen(ctx)
 	}
 	if err != nil {
-		return nil, errors.Join(err, shop.components.close())
+		return nil, errors.Join(err, parts.close())
 	}
 	go shop.serve()
-	shop.startJobs()
+	shop.stopJobs, shop.jobsEnded = parts.startJobs()
 	redis, _ := RedisAddress(s.Redis) // empty without one
-	shop.log.Info("shop is open", "addr", shop.Addr(), "operator", shop.OperatorAddr(), "database", shop.components.database.Name(),
-		"locks", cmp.Or(redis, "process"), "strategy", s.Strategy, "traces", shop.components.traces != nil)
+	parts.log.Info("shop is open", "addr", shop.Addr(), "operator", shop.OperatorAddr(), "database", parts.Database.Name(),
+		"locks", cmp.Or(redis, "process"), "strategy", s.Strategy, "traces", parts.traces != nil)
 	if s.OperatorListen != "" && s.PaymentsToken.IsZero() && !s.BuyersPay {
-		shop.log.Warn("no order can be paid at this instance: add --payments-token-file, see docs/payments.md")
+		parts.log.Warn("no order can be paid at this instance: add --payments-token-file, see docs/payments.md")
 	}
 	return shop, nil
 }
 
 // listen opens the listener of the buyers' API and, if it has an address, the operator's.
 func (s *Shop) listen(ctx context.Context) (err error) {
-	buyers, operator := s.components.handlers(s.settings, s.draining.Load)
-	s.buyers, err = newServer(ctx, "listen", s.settings.Listen, buyers, s.settings.requestTimeout(), s.log)
-	if err != nil || s.settings.OperatorListen == "" {
+	p := s.parts
+	buyers, operator := p.handlers(s.draining.Load)
+	s.buyers, err = newServer(ctx, "listen", p.Listen, buyers, p.requestTimeout(), p.log)
+	if err != nil || p.OperatorListen == "" {
 		return err
 	}
-	s.operator, err = newServer(ctx, "operator-listen", s.settings.OperatorListen, operator, operatorTimeout, s.log)
+	s.operator, err = newServer(ctx, "operator-listen", p.OperatorListen, operator, operatorTimeout, p.log)
 	if err != nil {
 		return errors.Join(err, s.buyers.listener.Close())
 	}
@@ -82,7 +81,7 @@ func (s *Shop) serve() {
 	}
 	s.failure = <-ended
 	if s.failure != nil {
-		s.log.Error("shop fails", "error", s.failure)
+		s.parts.log.Error("shop fails", "error", s.failure)
 	}
 }
 
@@ -120,12 +119,12 @@ func (s *Shop) Shutdown(ctx context.Context) error {
 }
 
 func (s *Shop) shutdown(ctx context.Context) error {
-	s.log.Info("shop closes")
+	s.parts.log.Info("shop closes")
 	s.draining.Store(true)
 	s.stopJobs() // another instance goes on with them
-	_ = order.Pause(ctx, s.settings.DrainDelay)
+	_ = order.Pause(ctx, s.parts.DrainDelay)
 
-	ctx, cancel := context.WithTimeout(ctx, s.settings.Drain)
+	ctx, cancel := context.WithTimeout(ctx, s.parts.Drain)
 	defer cancel()
 	var cut error
 	if err := s.buyers.close(ctx); err != nil {
@@ -136,19 +135,19 @@ func (s *Shop) shutdown(ctx context.Context) error {
 		second, cancel := context.WithTimeout(ctx, time.Second)
 		defer cancel()
 		if err := s.operator.close(second); err != nil {
-			s.log.Warn("operator's requests were cut off", "error", err)
+			s.parts.log.Warn("operator's requests were cut off", "error", err)
 		}
 	}
 	s.serving.Wait()
 	select {
 	case <-s.jobsEnded:
 	case <-ctx.Done(): // another instance repeats what is cut off
-		s.log.Warn("jobs may be cut off", "error", context.Cause(ctx))
+		s.parts.log.Warn("jobs may be cut off", "error", context.Cause(ctx))
 	}
-	if err := errors.Join(cut, s.components.close()); err != nil {
+	if err := errors.Join(cut, s.parts.close()); err != nil {
 		return err
 	}
-	s.log.Info("shop is closed")
+	s.parts.log.Info("shop is closed")
 	return nil
 }
 

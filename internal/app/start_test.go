@@ -33,7 +33,7 @@ func TestStart_serverDown(t *testing.T) {
 			s.StartTimeout = 5 * time.Second // a busy machine migrates before it asks the others
 			c.change(&s)
 			began := time.Now()
-			_, err := app.Start(t.Context(), s)
+			_, err := app.Start(t.Context(), s, app.Hooks{})
 			if err == nil {
 				t.Fatal("got a shop without its " + name)
 			}
@@ -77,7 +77,7 @@ func TestStart_redisRefuses(t *testing.T) {
 		s := embedded(t, 1)
 		s.Redis, s.StartTimeout = url, time.Minute
 		began := time.Now()
-		_, err := app.Start(t.Context(), s)
+		_, err := app.Start(t.Context(), s, app.Hooks{})
 		if err == nil || !strings.Contains(err.Error(), want) || strings.Contains(err.Error(), "geheim") {
 			t.Errorf("%s: got %v, want %s, and no password", url, err, want)
 		}

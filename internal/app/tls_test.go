@@ -26,9 +26,7 @@ func TestStart_redisTLS(t *testing.T) {
 	clients.AppendCertsFromPEM(ca.PEM)
 	with := func(c testserver.Certificate, clientAuth tls.ClientAuthType) string {
 		pair, err := tls.X509KeyPair(c.Cert, c.Key)
-		if err != nil {
-			t.Fatal(err)
-		}
+		testserver.Must(t, err)
 		config := &tls.Config{Certificates: []tls.Certificate{pair}, ClientAuth: clientAuth, ClientCAs: clients}
 		return testserver.Listen(t, func(client net.Conn) {
 			secured := tls.Server(client, config)
@@ -65,19 +63,15 @@ func TestStart_redisTLS(t *testing.T) {
 			t.Parallel()
 			addr, sent := testserver.Wiretap(t, c.server)
 			_, port, err := net.SplitHostPort(addr)
-			if err != nil {
-				t.Fatal(err)
-			}
+			testserver.Must(t, err)
 			s := embedded(t, 1)
 			s.Redis, s.RedisCA, s.RedisCert, s.RedisKey = c.host+":"+port, c.ca, c.cert, c.key
 			if c.want != "" {
 				s.StartTimeout = 5 * time.Second
 			}
-			shop, err := app.Start(t.Context(), s)
+			shop, err := app.Start(t.Context(), s, app.Hooks{})
 			if c.want == "" {
-				if err != nil {
-					t.Fatal(err)
-				}
+				testserver.Must(t, err)
 				t.Cleanup(func() { _ = shop.Shutdown(t.Context()) })
 				untilReady(t, shop)
 			} else if err == nil || !strings.Contains(err.Error(), c.want) || strings.Contains(err.Error(), "geheim") {
@@ -113,9 +107,7 @@ func TestStart_mysqlTLS(t *testing.T) {
 			s.MySQLCA = pemFile(t, c.ca.PEM)
 			database, err := app.OpenDatabase(t.Context(), s)
 			if c.ok {
-				if err != nil {
-					t.Fatal(err)
-				}
+				testserver.Must(t, err)
 				_ = database.Close()
 			} else if err == nil || !strings.Contains(err.Error(), "SHOP_MYSQL_CA") || strings.Contains(err.Error(), "did not answer") {
 				t.Errorf("got %v, want a refusal at once that names SHOP_MYSQL_CA", err)

@@ -2,7 +2,6 @@ package app_test
 
 import (
 	"context"
-	"encoding/hex"
 	"fmt"
 	"log/slog"
 	"net/http"
@@ -13,66 +12,89 @@ import (
 	"time"
 
 	"github.com/alicebob/miniredis/v2"
-	traces "go.opentelemetry.io/proto/otlp/trace/v1"
+	"go.opentelemetry.io/otel/sdk/trace/tracetest"
+	"go.opentelemetry.io/otel/trace"
 
 	"example.com/shop/internal/app"
+	"example.com/shop/internal/observe/otlp"
 	"example.com/shop/internal/testserver"
 )
 
-const (
-	givenTrace = "4bf92f3577b34da6a3ce929d0e0e4736"
-	givenSpan  = "00f067aa0ba902b7"
-	parent     = "Traceparent: 00-" + givenTrace + "-" + givenSpan + "-01"
-)
+// spanBook keeps the spans of a shop. The exporter in it would forget them when the shop shuts down.
+type spanBook struct{ *tracetest.InMemoryExporter }
+
+func (spanBook) Shutdown(context.Context) error { return nil }
+
+// ofRequests returns the spans of the HTTP server and those of calls to other servers.
+func (b spanBook) ofRequests() (requests, below tracetest.SpanStubs) {
+	for _, span := range b.GetSpans() {
+		if span.SpanKind == trace.SpanKindServer {
+			requests = append(requests, span)
+		} else {
+			below = append(below, span)
+		}
+	}
+	return requests, below
+}
+
+func startTraced(t *testing.T, s app.Settings) (*app.Shop, spanBook) {
+	t.Helper()
+	spans := spanBook{tracetest.NewInMemoryExporter()}
+	shop, err := app.Start(t.Context(), s, app.Hooks{Spans: spans})
+	testserver.Must(t, err)
+	t.Cleanup(func() { _ = shop.Shutdown(context.Background()) })
+	return shop, spans
+}
 
 // "A request is one trace: the HTTP server's span, below it one for each SQL statement, BEGIN and COMMIT included, and
-// for each Redis command. A W3C traceparent of the request is continued." "No value is in a span." Not parallel: the
-// environment is the process's.
+// for each Redis command. A W3C traceparent of the request is continued." "No value is in a span."
 func TestShop_traces(t *testing.T) {
-	for name, database := range map[string]func(*testing.T, app.Settings) app.Settings{
-		"embedded": func(_ *testing.T, s app.Settings) app.Settings { return s },
-		"MySQL":    onMySQL,
-	} {
-		t.Run(name, func(t *testing.T) {
-			s := database(t, embedded(t, 5))
-			got := startCollector(t)
+	t.Parallel()
+	const givenTrace, givenSpan = "4bf92f3577b34da6a3ce929d0e0e4736", "00f067aa0ba902b7"
+	for _, database := range []string{"embedded", "MySQL"} {
+		t.Run(database, func(t *testing.T) {
+			t.Parallel()
+			s := embedded(t, 5)
+			if database == "MySQL" {
+				s.Data, s.MySQL = "", testserver.MySQL(t)
+				supply(t, s, 5)
+			}
 			log := &testserver.LogBuffer{}
 			s.Log = slog.New(slog.NewTextHandler(log, nil))
-			shop := start(t, s)
+			shop, spans := startTraced(t, s)
 			// A lease that is asked for together with others, such as a job's, is in no trace.
 			for _, job := range []string{"expiry", "keys", "reconcile"} {
 				testserver.Until(t, job+" runs", patience, func() bool { return log.Has("job runs here\" job=" + job) })
 			}
-			buy(t, shop, "geheim-key-1", parent, as(t, "geheim-ann")).Want(t, http.StatusCreated)
+			buy(t, shop, "geheim-key-1", "Traceparent: 00-"+givenTrace+"-"+givenSpan+"-01", as(t, "geheim-ann")).Want(t, http.StatusCreated)
 			untilReady(t, shop)
-			if err := shop.Shutdown(context.Background()); err != nil {
-				t.Fatal(err)
-			}
+			testserver.Must(t, shop.Shutdown(context.Background()))
 
-			request := onlyRequest(t, got.all())
-			if request.Name != "POST /v1/orders" || id(request.TraceId) != givenTrace || id(request.ParentSpanId) != givenSpan {
-				t.Errorf("got span %v, want POST /v1/orders below %s of trace %s", request, givenSpan, givenTrace)
+			requests, below := spans.ofRequests()
+			if len(requests) != 1 {
+				t.Fatalf("got %+v, want the span of one request", requests)
 			}
-			var below []string
-			for _, span := range got.all() {
-				if span == request {
-					continue
+			request := requests[0]
+			if request.Name != "POST /v1/orders" || request.SpanContext.TraceID().String() != givenTrace || request.Parent.SpanID().String() != givenSpan {
+				t.Errorf("got span %+v, want POST /v1/orders below %s of trace %s", request, givenSpan, givenTrace)
+			}
+			if !strings.Contains(request.Resource.String(), "service.name=shop") {
+				t.Errorf("got %v, want the service shop", request.Resource)
+			}
+			var names []string
+			for _, span := range below {
+				if span.SpanContext.TraceID().String() != givenTrace || span.Parent.SpanID() != request.SpanContext.SpanID() {
+					t.Errorf("got span %+v, want it below the request's", span)
 				}
-				if id(span.TraceId) != givenTrace || id(span.ParentSpanId) != id(request.SpanId) {
-					t.Errorf("got span %v, want it below the request's", span)
-				}
-				below = append(below, span.Name)
+				names = append(names, span.Name)
 			}
 			for _, want := range []string{"evalsha", "sql.conn.begin_tx", "sql.conn.query", "sql.conn.exec", "sql.tx.commit"} {
-				if !slices.Contains(below, want) {
-					t.Errorf("got spans %q, want %s among them", below, want)
+				if !slices.Contains(names, want) {
+					t.Errorf("got spans %q, want %s among them", names, want)
 				}
 			}
-			if all := printed(got.all()); strings.Contains(all, "geheim") || !strings.Contains(all, "INSERT INTO") {
+			if all := fmt.Sprintf("%+v", spans.GetSpans()); strings.Contains(all, "geheim") || !strings.Contains(all, "INSERT INTO") {
 				t.Errorf("got spans %s, want statements without values", all)
-			}
-			if got.service[0] != "shop" {
-				t.Errorf("got service %q, want shop", got.service[0])
 			}
 			if !log.Has("trace_id=" + givenTrace) {
 				t.Errorf("got log %s, want the trace in it", log)
@@ -84,10 +106,10 @@ func TestShop_traces(t *testing.T) {
 // "A request that waits for a batch has the event `queued`. The batch is in the trace of the first request in it; the others
 // link to that trace."
 func TestShop_tracesOfBatch(t *testing.T) {
+	t.Parallel()
 	s := embedded(t, 5)
 	s.Redis, s.LeaseWait = miniredis.RunT(t).Addr(), 10*time.Second
-	got := startCollector(t)
-	shop := start(t, s)
+	shop, spans := startTraced(t, s)
 	lease, waited := takeLease(t, s, "sku:mug")
 	var buyers sync.WaitGroup
 	for i := range 4 {
@@ -98,73 +120,38 @@ func TestShop_tracesOfBatch(t *testing.T) {
 		queued := fmt.Sprintf("shop_queue_length{queue=\"lanes\"} %d\n", i) // behind the first, which waits for the lease
 		testserver.Until(t, "the order is in line", patience, func() bool { return strings.Contains(scrape(t, shop), queued) })
 	}
-	if err := lease.Release(); err != nil {
-		t.Fatal(err)
-	}
+	testserver.Must(t, lease.Release())
 	buyers.Wait()
-	if err := shop.Shutdown(context.Background()); err != nil {
-		t.Fatal(err)
-	}
-	var sold, linked []string
-	for _, span := range got.all() {
-		switch {
-		case span.Name == "sql.tx.commit":
-			sold = append(sold, id(span.TraceId))
-		case span.Kind == traces.Span_SPAN_KIND_SERVER && span.Name == "POST /v1/orders":
-			if len(span.Events) != 1 || span.Events[0].Name != "queued" {
-				t.Errorf("got events %v, want queued", span.Events)
-			}
-			for _, link := range span.Links {
-				linked = append(linked, id(link.TraceId))
-			}
+	testserver.Must(t, shop.Shutdown(context.Background()))
+	var sold, linked []trace.TraceID
+	requests, below := spans.ofRequests()
+	for _, span := range below {
+		if span.Name == "sql.tx.commit" {
+			sold = append(sold, span.SpanContext.TraceID())
 		}
 	}
-	if len(sold) != 2 || !slices.Equal(linked, []string{sold[1], sold[1]}) {
-		t.Errorf("got commits in traces %q and links to %q, want two commits, and two links to the trace of the second", sold, linked)
+	for _, span := range requests {
+		if len(span.Events) != 1 || span.Events[0].Name != "queued" {
+			t.Errorf("got events %v, want queued", span.Events)
+		}
+		for _, link := range span.Links {
+			linked = append(linked, link.SpanContext.TraceID())
+		}
 	}
-}
-
-// onMySQL moves a shop's settings to a server that has been migrated and supplied.
-func onMySQL(t *testing.T, s app.Settings) app.Settings {
-	s.Data, s.MySQL = "", testserver.MySQL(t)
-	supply(t, s, 5)
-	return s
+	if len(sold) != 2 || !slices.Equal(linked, []trace.TraceID{sold[1], sold[1]}) {
+		t.Errorf("got commits in traces %v and links to %v, want two commits, and two links to the trace of the second", sold, linked)
+	}
 }
 
 // "A collector that does not answer delays no request, and the shop's end by a few seconds at most."
 func TestShop_noCollector(t *testing.T) {
 	t.Setenv("OTEL_EXPORTER_OTLP_ENDPOINT", "http://"+closedPort)
-	shop := start(t, embedded(t, 5))
+	spans, err := otlp.Exporter(t.Context())
+	testserver.Must(t, err)
+	shop, err := app.Start(t.Context(), embedded(t, 5), app.Hooks{Spans: spans})
+	testserver.Must(t, err)
 	buy(t, shop, "key-1").Want(t, http.StatusCreated)
 	if err := shop.Shutdown(context.Background()); err != nil {
 		t.Errorf("got %v, want a shop that ends well", err)
 	}
 }
-
-// onlyRequest returns the span of the only request that was traced.
-func onlyRequest(t *testing.T, spans []*traces.Span) (request *traces.Span) {
-	t.Helper()
-	for _, span := range spans {
-		if span.Kind != traces.Span_SPAN_KIND_SERVER {
-			continue
-		}
-		if request != nil {
-			t.Errorf("got %v besides %v, want one request", span, request)
-		}
-		request = span
-	}
-	if request == nil {
-		t.Fatalf("got spans %s, want one of the HTTP server", printed(spans))
-	}
-	return request
-}
-
-func printed(spans []*traces.Span) string {
-	var text strings.Builder
-	for _, span := range spans {
-		text.WriteString(span.String() + "\n")
-	}
-	return text.String()
-}
-
-func id(raw []byte) string { return hex.EncodeToString(raw) }

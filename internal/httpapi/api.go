@@ -14,17 +14,14 @@ import (
 	"example.com/shop/internal/stock"
 )
 
-// Orders places, finds and ends orders. *order.Service does.
+// Orders places, finds and ends orders, and takes what a payment provider says. *order.Service does.
 type Orders interface {
 	Place(ctx context.Context, r order.Request) (placed order.Order, replayed bool, err error)
 	Order(ctx context.Context, buyer, id string) (order.Order, error)
 	Orders(ctx context.Context, buyer, before string, limit int) ([]order.Order, error)
 	Pay(ctx context.Context, r order.EndRequest) (order.Ended, error)
 	Cancel(ctx context.Context, r order.EndRequest) (order.Ended, error)
-}
 
-// Payments takes what a payment provider says. *order.Service does.
-type Payments interface {
 	TakePayment(ctx context.Context, p order.Payment) (order.Ended, error)
 	PaymentFailed(ctx context.Context, orderID string, release bool) (order.Order, error)
 	Extend(ctx context.Context, orderID string) (order.Order, error)
@@ -65,10 +62,9 @@ type Observer interface {
 // Config is what both APIs need. Everything but Orders, Stock, Log and one of Buyers and Identify may be left out, which
 // switches it off.
 type Config struct {
-	Orders   Orders
-	Payments Payments
-	Records  PaymentRecords
-	Stock    Stock
+	Orders  Orders
+	Records PaymentRecords
+	Stock   Stock
 
 	// Requests below /v1/orders have a buyer: what Identify returns or, without it, the subject of a token of Buyers.
 	Buyers   *auth.Tokens

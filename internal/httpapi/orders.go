@@ -94,7 +94,7 @@ func (a *api) takePayment(c *call) (int, any, error) {
 		return 0, nil, err
 	}
 	c.payment = fmt.Sprintf("%.255s", body.PaymentID) // it may be invalid, and the log has it
-	ended, err := a.Payments.TakePayment(c.Request.Context(), order.Payment{
+	ended, err := a.Orders.TakePayment(c.Request.Context(), order.Payment{
 		ID: body.PaymentID, OrderID: c.Param("id"), Amount: body.Amount,
 	})
 	if err != nil {
@@ -117,7 +117,7 @@ func (a *api) paymentFailed(c *call) (int, any, error) {
 		return 0, nil, err
 	}
 	c.outcome = "noted"
-	now, err := a.Payments.PaymentFailed(c.Request.Context(), c.Param("id"), body.Release)
+	now, err := a.Orders.PaymentFailed(c.Request.Context(), c.Param("id"), body.Release)
 	return http.StatusOK, now, err
 }
 
@@ -127,7 +127,7 @@ func (a *api) extendOrder(c *call) (int, any, error) {
 		return 0, nil, err
 	}
 	c.outcome = "extended"
-	now, err := a.Payments.Extend(c.Request.Context(), c.Param("id"))
+	now, err := a.Orders.Extend(c.Request.Context(), c.Param("id"))
 	return http.StatusOK, now, err
 }
 

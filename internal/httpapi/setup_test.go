@@ -4,6 +4,7 @@ import (
 	"encoding/base64"
 	"encoding/json"
 	"fmt"
+	"io"
 	"log/slog"
 	"net/http"
 	"net/http/httptest"
@@ -66,7 +67,7 @@ func newInstance(t testing.TB, i instance, change func(*httpapi.Config)) *shop {
 	})
 	service := order.New(order.Config{Store: i.db, Strategy: lanes, Ends: lanes, Hold: i.hold})
 	s := &shop{db: i.db, config: httpapi.Config{
-		Orders: service, Payments: service, Records: i.db, Stock: i.db,
+		Orders: service, Records: i.db, Stock: i.db,
 		Identify: byHeader, BuyersPay: true, OperatorToken: secret(t, operatorToken), PaymentsToken: secret(t, paymentsToken),
 		Timeout: 30 * time.Second, OperatorTimeout: 30 * time.Second, Log: slog.New(slog.DiscardHandler),
 	}}
@@ -147,8 +148,13 @@ func (s *shop) operate(t testing.TB, call, body string, headers ...string) *http
 
 func (s *shop) callOn(t testing.TB, handler http.Handler, call, body string, headers ...string) *httptest.ResponseRecorder {
 	t.Helper()
+	return s.send(t, handler, call, strings.NewReader(body), headers...)
+}
+
+func (s *shop) send(t testing.TB, handler http.Handler, call string, body io.Reader, headers ...string) *httptest.ResponseRecorder {
+	t.Helper()
 	method, target, _ := strings.Cut(call, " ")
-	r := httptest.NewRequestWithContext(t.Context(), method, target, strings.NewReader(body))
+	r := httptest.NewRequestWithContext(t.Context(), method, target, body)
 	for _, line := range headers {
 		name, value, ok := strings.Cut(line, ": ")
 		if !ok {
@@ -168,9 +174,7 @@ func (s *shop) serve(t testing.TB, handler http.Handler, r *http.Request) *httpt
 		listener = contract.Buyers
 	}
 	document, err := listener()
-	if err != nil {
-		t.Fatal(err)
-	}
+	testserver.Must(t, err)
 	w := httptest.NewRecorder()
 	handler.ServeHTTP(w, r)
 	if err := document.Check(r, w.Code, w.Header(), w.Body.Bytes()); err != nil {
@@ -226,9 +230,7 @@ func wantProblem(t testing.TB, w *httptest.ResponseRecorder, problem string) map
 	t.Helper()
 	code, slug, _ := strings.Cut(problem, " ")
 	status, err := strconv.Atoi(code)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testserver.Must(t, err)
 	wantStatus(t, w, status)
 	got := unmarshal[map[string]any](t, w)
 	detail, _ := got["detail"].(string)

@@ -23,7 +23,7 @@ import (
 )
 
 // open opens the locks of all strategies that there are servers for, and returns the strategy of the shop.
-func (l *teaching) open(ctx context.Context, p app.Parts) (_ order.Strategy, err error) {
+func (l *teaching) open(ctx context.Context, p *app.Parts) (_ order.Strategy, err error) {
 	o := &opening{Parts: p, teaching: l, lockers: map[string]strategy.Locker{}}
 	o.add(MemoryLock, lock.NewMemory())
 	wrong := WrongLocks(p.Redis, LockOptions{TTL: p.LockTTL, ShortTTL: l.settings.ShortTTL, MaxWait: p.LockWait})
@@ -69,7 +69,7 @@ func (s Settings) missing() map[string]string {
 
 // opening is the locks of a shop that is about to open.
 type opening struct {
-	app.Parts
+	*app.Parts
 	*teaching
 	lockers map[string]strategy.Locker
 }

@@ -38,8 +38,7 @@ func Default() Settings { return Settings{Settings: app.Default()} }
 // Check returns all errors of the settings, each with the name of its command-line flag. It contacts no server. Servers
 // with TLS are refused, as production has them: wrong strategies sell what is not there.
 func (s Settings) Check() error {
-	s.Hooks.Identify, s.Hooks.Handler, s.Hooks.Alone = identify, new(teaching).handler, s.Redis == ""
-	errs := []error{s.Settings.Check()}
+	errs := []error{app.Check(s.Settings, app.Hooks{Identify: identify, Handler: new(teaching).handler, Alone: s.Redis == ""})}
 	fail := func(format string, a ...any) { errs = append(errs, fmt.Errorf(format, a...)) }
 	if s.Think < 0 || s.Think > maxThink {
 		fail("think: %v: want 0 to %v", s.Think, maxThink)
@@ -80,7 +79,7 @@ type Shop struct {
 // Start is app.Start of a teaching shop. Buyers have no limits unless the settings give some.
 func Start(ctx context.Context, s Settings) (_ *Shop, err error) {
 	if err := s.Check(); err != nil {
-		return nil, err
+		return nil, app.UsageError{Err: err}
 	}
 	shop := &Shop{stop: func() error { return nil }}
 	if s.OperatorToken.IsZero() {
@@ -102,7 +101,7 @@ func Start(ctx context.Context, s Settings) (_ *Shop, err error) {
 		}
 		s.Redis, shop.stop = addrs[0], stop
 	}
-	s.Hooks = app.Hooks{
+	hooks := app.Hooks{
 		Identify: identify,
 		Database: l.recorder.Database,
 		Redis:    l.recorder.Redis(slices.Concat(lock.Scripts(), redlock.Scripts(), Scripts())),
@@ -115,7 +114,7 @@ func Start(ctx context.Context, s Settings) (_ *Shop, err error) {
 		Strategy: l.open,
 		Alone:    l.settings.Redis == "",
 	}
-	if shop.Shop, err = app.Start(ctx, s.Settings); err != nil {
+	if shop.Shop, err = app.Start(ctx, s.Settings, hooks); err != nil {
 		return nil, errors.Join(err, shop.stop())
 	}
 	return shop, nil

@@ -1,14 +1,11 @@
 package observe
 
 import (
-	"cmp"
 	"context"
 	"database/sql"
 	"database/sql/driver"
 	"errors"
 	"fmt"
-	"net/url"
-	"os"
 	"slices"
 	"strconv"
 	"strings"
@@ -21,7 +18,6 @@ import (
 	"github.com/redis/go-redis/v9"
 	"go.opentelemetry.io/contrib/instrumentation/github.com/gin-gonic/gin/otelgin"
 	"go.opentelemetry.io/otel/attribute"
-	"go.opentelemetry.io/otel/exporters/otlp/otlptrace/otlptracehttp"
 	"go.opentelemetry.io/otel/metric/noop"
 	"go.opentelemetry.io/otel/propagation"
 	"go.opentelemetry.io/otel/sdk/resource"
@@ -34,13 +30,9 @@ type Traces struct {
 	provider *sdk.TracerProvider
 }
 
-// StartTraces returns nil if the environment does not ask for traces. version is that of the program. An invalid
-// variable is an error; a collector that does not answer is none.
-func StartTraces(ctx context.Context, version string) (*Traces, error) {
-	exporter, err := newExporter(ctx)
-	if exporter == nil || err != nil {
-		return nil, err
-	}
+// StartTraces returns traces that exporter gets. version is that of the program. An invalid variable is an error; a
+// collector that does not answer is none.
+func StartTraces(ctx context.Context, exporter sdk.SpanExporter, version string) (*Traces, error) {
 	about, err := resource.New(ctx,
 		resource.WithTelemetrySDK(),
 		resource.WithAttributes(attribute.String("service.name", "shop"), attribute.String("service.version", version)),
@@ -53,33 +45,6 @@ func StartTraces(ctx context.Context, version string) (*Traces, error) {
 		sdk.WithResource(about),
 		sdk.WithSpanProcessor(ofRequests{sdk.NewBatchSpanProcessor(exporter)}),
 	)}, nil
-}
-
-// newExporter returns nil if the environment does not ask for one.
-func newExporter(ctx context.Context) (sdk.SpanExporter, error) {
-	variable := "" // that has the collector's address
-	for _, name := range []string{"OTEL_EXPORTER_OTLP_ENDPOINT", "OTEL_EXPORTER_OTLP_TRACES_ENDPOINT"} {
-		if os.Getenv(name) != "" {
-			variable = name // the second wins
-		}
-	}
-	kind := os.Getenv("OTEL_TRACES_EXPORTER")
-	switch {
-	case strings.EqualFold(os.Getenv("OTEL_SDK_DISABLED"), "true"), kind == "none", kind == "" && variable == "":
-		return nil, nil
-	case kind != "" && kind != "otlp":
-		return nil, fmt.Errorf("traces: OTEL_TRACES_EXPORTER=%s: want otlp or none", kind)
-	}
-	protocol := cmp.Or(os.Getenv("OTEL_EXPORTER_OTLP_TRACES_PROTOCOL"), os.Getenv("OTEL_EXPORTER_OTLP_PROTOCOL"), "http/protobuf")
-	if protocol != "http/protobuf" {
-		return nil, fmt.Errorf("traces: OTEL_EXPORTER_OTLP_TRACES_PROTOCOL, or else OTEL_EXPORTER_OTLP_PROTOCOL, is %s: want http/protobuf", protocol)
-	}
-	// otlptracehttp takes localhost:4318 for a scheme and a path, and logs only that nothing arrives.
-	u, err := url.Parse(os.Getenv(variable))
-	if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" {
-		return nil, fmt.Errorf("traces: %s: want a URL with its scheme, such as http://localhost:4318", cmp.Or(variable, "OTEL_EXPORTER_OTLP_ENDPOINT"))
-	}
-	return otlptracehttp.New(ctx)
 }
 
 // Close sends the remaining spans, for five seconds at most. Close it after everything that makes spans. Spans that the

@@ -162,7 +162,7 @@ func allControls() []control {
 			edits: []edit{{"internal/httpapi/errors.go", `{order.ErrBusy, 503, "busy", "Database busy", detailUnchanged, later}`, `{order.ErrBusy, 409, "sold-out", "Sold out", "", never}`}}},
 		{name: "no-drain", on: system.Embedded, fault: "rolling-restart",
 			about: "a shop drops its requests when it is stopped",
-			edits: []edit{{"internal/app/shop.go", "Pause(ctx, s.settings.DrainDelay)", "Pause(ctx, 0)"}, {"internal/app/shop.go", "WithTimeout(ctx, s.settings.Drain)", "WithTimeout(ctx, 0)"}}},
+			edits: []edit{{"internal/app/shop.go", "Pause(ctx, s.parts.DrainDelay)", "Pause(ctx, 0)"}, {"internal/app/shop.go", "WithTimeout(ctx, s.parts.Drain)", "WithTimeout(ctx, 0)"}}},
 	}
 }
 
