@@ -38,8 +38,7 @@ func TestBackup(t *testing.T) {
 		t.Errorf("got %v, %v, want a file of mode 0600", info, err)
 	}
 	restored := startShop(t, "--data", filepath.Join(dir, "restored"))
-	replay := buy(restored.url, "newest", ann)
-	replay.Want(t, http.StatusCreated)
+	replay := buy(restored.url, "newest", ann).Want(t, http.StatusCreated)
 	if replay.Header.Get("Idempotent-Replayed") != "true" {
 		t.Error("got a new order of the restored shop, want the old one")
 	}

@@ -3,16 +3,11 @@ package main
 import (
 	"fmt"
 	"net/http"
-	"strings"
 	"testing"
-
-	"github.com/redis/go-redis/v9"
 
 	"example.com/shop/internal/app"
 	"example.com/shop/internal/httpapi/contract"
 	"example.com/shop/internal/lab"
-	"example.com/shop/internal/lock"
-	"example.com/shop/internal/testserver"
 )
 
 type answer = contract.Answer
@@ -37,29 +32,6 @@ func lockServer(t *testing.T) (addr string) {
 	}
 	t.Cleanup(func() { _ = stop() })
 	return addrs[0]
-}
-
-// holdUp takes the lease of a SKU as another instance would, calls order, which is then waiting for it, and returns how to
-// give it back.
-func holdUp(t *testing.T, addr, sku string, order func()) (release func()) {
-	t.Helper()
-	client := redis.NewClient(&redis.Options{Addr: addr, ContextTimeoutEnabled: true})
-	t.Cleanup(func() { _ = client.Close() })
-	locker := lock.New(lock.NewRedis(client), lock.Options{})
-	t.Cleanup(func() { _ = locker.Close() })
-	lease, err := locker.TryAcquire(t.Context(), "sku:"+sku) // its mark shows when another owner waits: see redis_acquire.lua
-	if err != nil {
-		t.Fatal(err)
-	}
-	go order()
-	testserver.Until(t, "an order waits for the lease of "+sku, patience, func() bool {
-		return strings.Contains(client.Get(t.Context(), "lock:{sku:"+sku+"}").Val(), "*")
-	})
-	return func() {
-		if err := lease.Release(); err != nil {
-			t.Error(err)
-		}
-	}
 }
 
 // stocked returns the flags of a MySQL with this many units of demo-mug.

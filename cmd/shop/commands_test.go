@@ -31,6 +31,7 @@ func TestRun_usage(t *testing.T) {
 		"bad duration":        {nil, "serve --lock-ttl 2", "--lock-ttl"},
 		"bad log format":      {nil, "serve --log-format xml", `"text","json"`},
 		"bad listen":          {nil, "serve --listen 8080", "host:port"},
+		"wrong strategy":      {nil, "serve --strategy none", `"lanes","batch","redis","conditional","optimistic","for-update"`},
 		"bad DSN":             {nil, "serve --mysql mysql://shop@db/shop --redis db:1", "user:password@tcp(host:port)/database"},
 		"empty redis":         {nil, "serve --redis=", "--redis: is empty"},
 		"backup to where":     {nil, "backup --data " + data, "<file>"},
@@ -124,9 +125,7 @@ func TestAudit_exitCodes(t *testing.T) {
 		OK          bool
 		Differences []struct{ Invariant, SKU string }
 	}
-	if err := json.Unmarshal([]byte(r.stdout), &report); err != nil {
-		t.Fatal(err)
-	}
+	testserver.Must(t, json.Unmarshal([]byte(r.stdout), &report))
 	if report.OK || len(report.Differences) == 0 || report.Differences[0].SKU != "mug" {
 		t.Errorf("got %s, want differences of mug", r.stdout)
 	}
@@ -174,9 +173,7 @@ func TestReady_withoutRedis(t *testing.T) {
 func spoil(t *testing.T, data string) {
 	t.Helper()
 	db, err := sql.Open("sqlite", app.DatabaseFile(data))
-	if err != nil {
-		t.Fatal(err)
-	}
+	testserver.Must(t, err)
 	defer db.Close()
 	if _, err := db.ExecContext(t.Context(), "UPDATE skus SET available = available - 1 WHERE name = ?", "mug"); err != nil {
 		t.Fatal(err)

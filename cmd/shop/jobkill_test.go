@@ -33,8 +33,7 @@ func TestServe_killedWithJobs(t *testing.T) {
 		testserver.Until(t, "the first instance has the job "+job, patience, runs(victim, job))
 	}
 	other := startShop(t, args...)
-	bought := buy(other.url, "key-1", ann)
-	bought.Want(t, http.StatusCreated)
+	bought := buy(other.url, "key-1", ann).Want(t, http.StatusCreated)
 
 	end := func(by syscall.Signal) (last time.Duration) {
 		victim.signal(t, by)
@@ -57,10 +56,8 @@ func TestServe_killedWithJobs(t *testing.T) {
 		}
 	}
 	testserver.Until(t, "the order has expired", patience, func() bool {
-		read := send(http.MethodGet, other.url+bought.Header.Get("Location"), "", ann)
-		read.Want(t, http.StatusOK)
 		var order struct{ Status string }
-		read.Decode(t, &order)
+		send(http.MethodGet, other.url+bought.Header.Get("Location"), "", ann).Want(t, http.StatusOK).Decode(t, &order)
 		return order.Status == "expired"
 	})
 	send(http.MethodPost, other.url+bought.Header.Get("Location")+"/cancel", "", ann).Want(t, http.StatusConflict)

@@ -116,9 +116,7 @@ func startShop(t *testing.T, args ...string) *running {
 	args = append([]string{"serve", "--listen", "127.0.0.1:0"}, args...)
 	s := &running{cmd: command(t, []string{"TMPDIR=" + t.TempDir()}, args...), stdout: &testserver.LogBuffer{}, stderr: &testserver.LogBuffer{}, ended: make(chan struct{})}
 	s.cmd.Stdout, s.cmd.Stderr = s.stdout, s.stderr
-	if err := s.cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
+	testserver.Must(t, s.cmd.Start())
 	go func() {
 		_ = s.cmd.Wait()
 		close(s.ended)

@@ -40,20 +40,6 @@ func TestServe_secrets(t *testing.T) {
 	}
 }
 
-// A kept secret that others can read is told, not replaced.
-func TestServe_keptSecretOpen(t *testing.T) {
-	t.Parallel()
-	data := t.TempDir()
-	path := filepath.Join(data, "operator.token")
-	if err := os.WriteFile(path, []byte(testToken), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.Chmod(path, 0o644); err != nil {
-		t.Fatal(err)
-	}
-	shop(t, "serve", "--listen", "127.0.0.1:0", "--data", data).want(t, app.ExitFailed, "operator-token", "chmod 600")
-}
-
 // "On this machine alone, at the port after the shop's, or at a free one if the shop is at one."
 func TestNextPort(t *testing.T) {
 	t.Parallel()

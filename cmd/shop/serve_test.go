@@ -3,6 +3,8 @@
 package main
 
 import (
+	"errors"
+	"io"
 	"net/http"
 	"os"
 	"path/filepath"
@@ -45,8 +47,7 @@ func TestServe_data(t *testing.T) {
 	first.signal(t, syscall.SIGTERM)
 	first.wait(t)
 	again := startShop(t, "--data", kept)
-	replay := buy(again.url, "key-1", ann) // "with --data they stay good"
-	replay.Want(t, http.StatusCreated)
+	replay := buy(again.url, "key-1", ann).Want(t, http.StatusCreated) // "with --data they stay good"
 	contract.Send(contract.Operator, http.MethodGet, again.operator+"/v1/audit", "", operator).Want(t, http.StatusOK)
 	bob := strings.TrimSpace(shop(t, "token", "--buyer", "bob", "--data", kept).stdout)
 	buy(again.url, "key-1", "Authorization: Bearer "+bob).Want(t, http.StatusCreated)
@@ -65,21 +66,33 @@ func TestServe_data(t *testing.T) {
 // once cuts nothing off: "timeout(1) sends one to the process and one to its group".
 func TestServe_terminated(t *testing.T) {
 	t.Parallel()
-	locks, data := lockServer(t), t.TempDir()
-	s := startShop(t, append(withSecret(t), "--data", data, "--redis", locks, "--lease-wait", "10s", "--drain-delay", "5s")...)
-	testserver.Until(t, "the shop is ready", patience, func() bool {
-		return send(http.MethodGet, s.url+"/readyz", "").Status == http.StatusOK
-	})
-	order, ann := make(chan answer, 1), as(t, "ann")
-	release := holdUp(t, locks, "demo-mug", func() { order <- buy(s.url, "key-1", ann) })
+	data := t.TempDir()
+	s := startShop(t, "--data", data, "--drain-delay", "5s")
+	body, rest := io.Pipe() // of an order that is half sent
+	r, err := http.NewRequestWithContext(t.Context(), http.MethodPost, s.url+"/v1/orders", body)
+	testserver.Must(t, err)
+	r.Header = http.Header{"Content-Type": {"application/json"}, "Idempotency-Key": {"key-1"}, "Authorization": {"Bearer " + bearer(s.shown(t, "TOKEN="))}}
+	order := make(chan int, 1)
+	go func() {
+		status := 0
+		if w, err := http.DefaultClient.Do(r); err == nil && w.Body.Close() == nil {
+			status = w.StatusCode
+		}
+		order <- status
+	}()
+	_, err = io.WriteString(rest, `{"lines":[{"sku":`)
+	testserver.Must(t, err)
 	for _, signal := range []syscall.Signal{syscall.SIGSTOP, syscall.SIGINT, syscall.SIGTERM, syscall.SIGCONT} { // so that both come at once
 		s.signal(t, signal)
 	}
 	testserver.Until(t, "readiness fails", 5*time.Second, func() bool {
 		return send(http.MethodGet, s.url+"/readyz", "").Status == http.StatusServiceUnavailable
 	})
-	release()
-	(<-order).Want(t, http.StatusCreated)
+	_, err = io.WriteString(rest, `"demo-mug","quantity":1}]}`)
+	testserver.Must(t, errors.Join(err, rest.Close()))
+	if got := <-order; got != http.StatusCreated {
+		t.Errorf("got status %d, want the order placed", got)
+	}
 	if code := s.wait(t); code != app.ExitDone {
 		t.Errorf("got exit code %d, want %d\n%s", code, app.ExitDone, s.stderr)
 	}
@@ -140,15 +153,11 @@ func TestServe_interruptedWait(t *testing.T) {
 			c := command(t, []string{"TMPDIR=" + t.TempDir()}, slices.Concat([]string{"serve"}, withSecret(t), args)...)
 			stderr := &testserver.LogBuffer{}
 			c.Stderr = stderr
-			if err := c.Start(); err != nil {
-				t.Fatal(err)
-			}
+			testserver.Must(t, c.Start())
 			t.Cleanup(func() { _ = c.Process.Kill() })
 			waiting := "waiting for " + name + " at " + addr
 			testserver.Until(t, waiting, patience, func() bool { return stderr.Has(waiting) })
-			if err := c.Process.Signal(syscall.SIGINT); err != nil {
-				t.Fatal(err)
-			}
+			testserver.Must(t, c.Process.Signal(syscall.SIGINT))
 			_ = c.Wait()
 			if code := c.ProcessState.ExitCode(); code != app.ExitFailed {
 				t.Errorf("got exit code %d, want %d", code, app.ExitFailed)

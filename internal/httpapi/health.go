@@ -130,7 +130,7 @@ func (a *api) metrics(c *call) (int, any, error) {
 }
 
 // profile answers with what `go tool pprof` reads, below /debug/pprof/. It does not serve the command line, which may
-// contain the database's password. A profile moves the write deadline of its own connection as far as it needs.
+// contain the database's password.
 func profile(c *call) (int, any, error) {
 	name := c.Param("profile")
 	answer := map[string]http.HandlerFunc{"profile": pprof.Profile, "symbol": pprof.Symbol, "trace": pprof.Trace}[name]

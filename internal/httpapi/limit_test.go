@@ -60,10 +60,7 @@ func TestLimiter(t *testing.T) {
 		t.Errorf("got %d requests through, want a burst of 5", through)
 	}
 	for _, path := range []string{"/v1/orders", path + "/pay", path + "/cancel"} {
-		r := httptest.NewRequestWithContext(t.Context(), http.MethodPost, path, unread{t})
-		r.Header.Set("Authorization", strings.TrimPrefix(ann, "Authorization: "))
-		w := httptest.NewRecorder()
-		s.handler.ServeHTTP(w, r)
+		w := s.send(t, s.handler, "POST "+path, unread{t}, ann)
 		if p := wantProblem(t, w, "429 rate-limited"); w.Header().Get("Retry-After") != "1" || p["retry_safe"] != true {
 			t.Errorf("got Retry-After %q, %v, want 1 and retry_safe", w.Header().Get("Retry-After"), p)
 		}
@@ -265,9 +262,7 @@ func TestMaxInFlight(t *testing.T) {
 			t.Errorf("got header %v, want Retry-After and no-store", w.Header())
 		}
 	}
-	w := httptest.NewRecorder()
-	s.handler.ServeHTTP(w, httptest.NewRequestWithContext(t.Context(), http.MethodPost, "/v1/orders", unread{t}))
-	wantProblem(t, w, "503 overloaded")
+	wantProblem(t, s.send(t, s.handler, "POST /v1/orders", unread{t}), "503 overloaded")
 	if log.Len() > 0 {
 		t.Errorf("got log %s, want none of what was turned away", &log)
 	}

@@ -8,7 +8,6 @@ import (
 	"slices"
 	"strings"
 	"testing"
-	"time"
 
 	"example.com/shop/internal/httpapi"
 	"example.com/shop/internal/stock"
@@ -43,37 +42,6 @@ func TestOperator(t *testing.T) {
 	}
 	wantStatus(t, s.callOn(t, s.operator, "GET /healthz", ""), http.StatusOK) // to every client
 	wantProblem(t, s.buy(t, "key-1", goodOrder, asOperator), "401 bad-token")
-}
-
-// deadlines notes how far a handler moves the write deadline of its connection.
-type deadlines struct {
-	*httptest.ResponseRecorder
-	write time.Time
-}
-
-func (d *deadlines) SetWriteDeadline(at time.Time) error {
-	d.write = at
-	return nil
-}
-
-// "A profile moves the write deadline of its own connection as far as it needs", and is not cut by the limit of other
-// requests.
-func TestOperator_profile(t *testing.T) {
-	t.Parallel()
-	s := newShop(t, func(c *httpapi.Config) { c.OperatorTimeout = time.Millisecond })
-	server := &http.Server{WriteTimeout: time.Minute, ReadHeaderTimeout: time.Minute}
-	ctx := context.WithValue(t.Context(), http.ServerContextKey, server)
-	r := httptest.NewRequestWithContext(ctx, http.MethodGet, "/debug/pprof/trace?seconds=1", nil)
-	r.Header.Set("Authorization", "Bearer "+operatorToken)
-	w := &deadlines{ResponseRecorder: httptest.NewRecorder()}
-	began := time.Now()
-	s.operator.ServeHTTP(w, r)
-	if took := time.Since(began); w.Code != http.StatusOK || w.Body.Len() == 0 || took < time.Second {
-		t.Errorf("got %d and %d bytes after %v, want a trace of a second", w.Code, w.Body.Len(), took)
-	}
-	if allowed := w.write.Sub(began); allowed < time.Minute+time.Second {
-		t.Errorf("got %v to write, want the server's minute and the second", allowed)
-	}
 }
 
 // The same delivery again is answered byte for byte as before, also when units were sold meanwhile. The ledger tells of
