@@ -1,18 +1,15 @@
 package main
 
 import (
-	"context"
 	"encoding/json"
 	"errors"
 	"flag"
 	"fmt"
-	"os"
-	"os/exec"
-	"reflect"
+	"regexp"
+	"strconv"
 	"testing"
 	"time"
 
-	"github.com/dustin/go-humanize"
 	"github.com/google/uuid"
 
 	"example.com/shop/internal/app"
@@ -25,8 +22,8 @@ import (
 // auditOrders is 1,000,000 in `make audit-million`.
 var auditOrders = flag.Int("audit-orders", 2_000, "orders in the database of the test of the audit's size")
 
-// auditMemory is what `shop audit` may use, whatever the number of orders.
-const auditMemory = 100 << 20
+// auditMemory is what the heap of `shop audit` may use, whatever the number of orders.
+const auditMemory = 100 // MB
 
 // "Streams: its memory does not grow with the number of orders", nor with that of differences. Time and memory are
 // those of a process of the real program.
@@ -61,7 +58,7 @@ func TestAudit_size(t *testing.T) {
 				Differences []struct{}
 				Truncated   bool
 			}
-			testserver.Must(t, json.Unmarshal(measure(t, app.ExitFailed, append(flags, "--json")...), &report))
+			testserver.Must(t, json.Unmarshal([]byte(measure(t, app.ExitFailed, append(flags, "--json")...)), &report))
 			if len(report.Differences) != 1_000 || !report.Truncated {
 				t.Errorf("got %d differences, truncated %v; want the first 1,000 of them", len(report.Differences), report.Truncated)
 			}
@@ -119,56 +116,20 @@ func fill(t *testing.T, s *store.Store, orders int) {
 
 func newID() string { return uuid.Must(uuid.NewV7()).String() }
 
-// measure runs shop audit and returns the end of what it printed.
-func measure(t *testing.T, code int, flags ...string) (printed []byte) {
+// measure runs shop audit and returns what it printed. The garbage collector's trace tells the size of its heap.
+func measure(t *testing.T, code int, flags ...string) (stdout string) {
 	t.Helper()
-	c := command(t, []string{asMeter + "=1"}, flags...)
-	c.Path, c.Args = os.Args[0], append([]string{os.Args[0], binary, "audit"}, flags...)
-	var stdout, stderr tail
-	c.Stdout, c.Stderr = &stdout, &stderr
-	began := time.Now()
-	if err := c.Run(); err != nil && c.ProcessState == nil {
-		t.Fatal(err)
+	began, memory := time.Now(), 0
+	r := shopWith(t, []string{"GODEBUG=gctrace=1"}, append([]string{"audit"}, flags...)...)
+	r.want(t, code)
+	for _, collected := range regexp.MustCompile(` (\d+)->\d+->\d+ MB, `).FindAllStringSubmatch(r.stderr, -1) {
+		heap, err := strconv.Atoi(collected[1])
+		testserver.Must(t, err)
+		memory = max(memory, heap)
 	}
-	took := time.Since(began).Round(10 * time.Millisecond)
-	if got := c.ProcessState.ExitCode(); got != code {
-		t.Fatalf("got exit code %d, want %d: %s", got, code, stderr)
-	}
-	var memory uint64
-	if _, err := fmt.Sscanf(string(stderr), "%d", &memory); err != nil {
-		t.Fatalf("no memory in %q: %v", stderr, err)
-	}
-	t.Logf("shop audit %v: %v, %s of memory", flags[2:], took, humanize.IBytes(memory))
+	t.Logf("shop audit %v: %v, %d MB of memory", flags[2:], time.Since(began).Round(10*time.Millisecond), memory)
 	if memory > auditMemory {
-		t.Errorf("got %s of memory, want at most %s", humanize.IBytes(memory), humanize.IBytes(auditMemory))
+		t.Errorf("got %d MB of memory, want at most %d", memory, auditMemory)
 	}
-	return stdout
-}
-
-// asMeter makes the test binary run the program that is named on its command line, and print on standard error how many
-// bytes of memory it had at most. The kernel also counts what the parent had when it started a process: the meter has
-// little, a test that has run others has not.
-const asMeter = "SHOP_TEST_AS_METER"
-
-func meter(args []string) (code int) {
-	c := exec.CommandContext(context.Background(), args[0], args[1:]...)
-	c.Stdout, c.Stderr = os.Stdout, os.Stderr
-	if err := c.Run(); err != nil && c.ProcessState == nil {
-		fmt.Fprintln(os.Stderr, err)
-		return app.ExitUsage
-	}
-	usage := reflect.ValueOf(c.ProcessState.SysUsage()).Elem() // a syscall.Rusage, which Windows has without Maxrss
-	fmt.Fprintln(os.Stderr, usage.FieldByName("Maxrss").Int()<<10)
-	return c.ProcessState.ExitCode()
-}
-
-// tail keeps the end of what is written: a report, not a million lines.
-type tail []byte
-
-func (t *tail) Write(p []byte) (int, error) {
-	*t = append(*t, p...)
-	if beyond := len(*t) - 1<<20; beyond > 0 {
-		*t = append((*t)[:0], (*t)[beyond:]...)
-	}
-	return len(p), nil
+	return r.stdout
 }
