@@ -3,7 +3,6 @@ package app_test
 import (
 	"log/slog"
 	"net/http"
-	"os"
 	"regexp"
 	"strings"
 	"testing"
@@ -81,9 +80,8 @@ func TestShop_Metrics(t *testing.T) {
 		}
 	}
 	testserver.Until(t, "the log has what the job did", patience, func() bool { return log.Has(`msg="job ran" job=expiry items=`) })
-	page, err := os.ReadFile("../../docs/operations.md")
-	testserver.Must(t, err)
-	for _, name := range regexp.MustCompile("`((?:shop|go)_[a-z_]+)").FindAllStringSubmatch(string(page), -1) {
+	page := readFile(t, "../../docs/operations.md")
+	for _, name := range regexp.MustCompile("`((?:shop|go)_[a-z_]+)").FindAllStringSubmatch(page, -1) {
 		if !strings.Contains(text, "\n# TYPE "+name[1]+" ") {
 			t.Errorf("docs/operations.md names %s, which is not there", name[1])
 		}
