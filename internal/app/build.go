@@ -182,10 +182,9 @@ func (p *Parts) NewSeller(name string, locker strategy.Locker) *batch.Seller {
 			p.metrics.Leases(err)
 			outage.Note(context.Background(), err)
 		},
-		OnPanic: func(err error) { p.log.Error("batch panicked", "error", err) },
 	}
 	if p.traces != nil {
-		config.Share, config.OnWait = p.traces.Share, p.traces.Waits
+		config.Share = p.traces.Share
 	}
 	if wrap := p.hooks.Batch; wrap != nil {
 		config = wrap(config)

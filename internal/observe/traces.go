@@ -135,9 +135,6 @@ func (t *Traces) Share(ctx context.Context, requests func() []context.Context) c
 	return ctx
 }
 
-// Waits adds to a request's span that it waits in a queue from now on.
-func (t *Traces) Waits(ctx context.Context) { trace.SpanFromContext(ctx).AddEvent("queued") }
-
 // errorAttributes describes an error without its text.
 func errorAttributes(err error) []attribute.KeyValue {
 	if errors.Is(err, driver.ErrSkip) {

@@ -137,20 +137,3 @@ func TestLanes_lateHolder(t *testing.T) {
 		late.audit(t, "mug")
 	})
 }
-
-// "The lock's store has lost its memory, and gets a higher one with the release".
-func TestLanes_lostFences(t *testing.T) {
-	t.Parallel()
-	storetest.Each(t, func(t *testing.T, db *store.Store) {
-		l := setup(t, db, byLanes)
-		l.supply(t, "mug", 10)
-		l.raiseFence(t, "mug", 1<<60)
-		l.wantFence(t, "lost", l.place(t, "first", "mug", 1), false)
-		l.wantFence(t, "raised", l.place(t, "second", "mug", 1), true)
-		sku, err := l.db.SKU(t.Context(), "mug")
-		if err != nil || sku.Fence <= 1<<60 {
-			t.Errorf("fence %d, %v, want one above 1<<60", sku.Fence, err)
-		}
-		l.audit(t, "mug")
-	})
-}

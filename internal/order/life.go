@@ -75,13 +75,11 @@ type Ender interface {
 
 // end ends an order, under an idempotency key if there is one, or replays.
 func (s *Service) end(ctx context.Context, r EndRequest, as Status) (Ended, error) {
+	o, request := Order{ID: r.OrderID, Buyer: r.Buyer}, endFingerprint(r.OrderID, as)
 	if r.Key != "" {
 		if err := CheckKey(r.Key); err != nil {
 			return Ended{}, err
 		}
-	}
-	o, request := Order{ID: r.OrderID, Buyer: r.Buyer}, endFingerprint(r.OrderID, as)
-	if r.Key != "" {
 		if replay, err := s.endReplay(ctx, o, r.Key, request, as); !errors.Is(err, ErrNotFound) {
 			return replay, err
 		}
@@ -207,12 +205,18 @@ func (s *Service) ExpireDue(ctx context.Context, limit int) (expired int, err er
 	var after Order
 	failed := 0
 	for expired < limit {
-		page, unread := s.due(ctx, after, min(limit-expired, sweepPage))
+		looking, cancel := context.WithTimeout(ctx, dueTimeout)
+		page, unread := s.Store.Due(looking, after, min(limit-expired, sweepPage))
+		cancel()
 		if unread != nil {
-			return expired, errors.Join(err, unread)
+			return expired, errors.Join(err, fmt.Errorf("look for orders that are due: %w", unread))
 		}
 		if after.ID == "" && s.OnLag != nil {
-			s.OnLag(lag(page))
+			lag := time.Duration(0)
+			if len(page) > 0 {
+				lag = max(time.Since(page[0].ExpiresAt), 0)
+			}
+			s.OnLag(lag)
 		}
 		if len(page) == 0 {
 			break
@@ -244,23 +248,4 @@ func (s *Service) ExpireDue(ctx context.Context, limit int) (expired int, err er
 		err = fmt.Errorf("%d orders; the first: %w", failed, err)
 	}
 	return expired, err
-}
-
-// due returns orders that are due, in the sequence of Store.Due.
-func (s *Service) due(ctx context.Context, after Order, limit int) ([]Order, error) {
-	ctx, cancel := context.WithTimeout(ctx, dueTimeout)
-	defer cancel()
-	page, err := s.Store.Due(ctx, after, limit)
-	if err != nil {
-		return nil, fmt.Errorf("look for orders that are due: %w", err)
-	}
-	return page, nil
-}
-
-// lag is how long the first of the orders has been due.
-func lag(due []Order) time.Duration {
-	if len(due) == 0 {
-		return 0
-	}
-	return max(time.Since(due[0].ExpiresAt), 0)
 }

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"sync"
-	"sync/atomic"
 	"testing"
 	"time"
 
@@ -76,8 +75,12 @@ func TestLockedRow(t *testing.T) {
 						orders[i] = o
 					}
 				})
-				var arrived atomic.Int64
-				g := gather(t, db, func(c *config) { c.batch.OnWait = func(context.Context) { arrived.Add(1) } })
+				g := gather(t, db)
+				g.all.Go(func() { // the first batch of ends stands still as well
+					_, err := g.Cancel(t.Context(), order.EndRequest{OrderID: "none", Buyer: "first"})
+					wantErr(t, "no order", err, order.ErrNotFound)
+				})
+				await(t, "begun", 2, func() int { return int(g.begun.Load()) })
 				undo := errors.New("undo")
 				err := db.InTx(t.Context(), func(tx order.Tx) error {
 					if err := c.lock(tx, mugs[0]); err != nil {
@@ -89,7 +92,7 @@ func TestLockedRow(t *testing.T) {
 						others.Go(func() { wantErr(t, "another order", buy(g.bundle, purchase("other-"+nth(i), "key", "hat", 1)), nil) })
 						others.Go(func() { wantErr(t, "another payment", pay(g.bundle, payment(hats[i])), nil) })
 					}
-					await(t, "arrived", 1+3*crowd, func() int { return int(arrived.Load()) })
+					await(t, "queued", 3*crowd, g.queued)
 					close(g.gate)
 					others.Wait()
 					g.all.Go(func() { wantErr(t, "comes meanwhile", c.waits(g.bundle, crowd, mugs), nil) })

@@ -6,6 +6,7 @@ import (
 	"encoding/hex"
 	"fmt"
 	"maps"
+	"regexp"
 	"slices"
 	"strings"
 	"time"
@@ -81,7 +82,6 @@ const (
 	MaxKey   = 255   // characters of an idempotency key
 	MaxUnits = 1_000 // units of one SKU in an order
 	MaxLines = 20    // lines of a request, before those of the same SKU are merged
-	maxBuyer = 64    // characters
 )
 
 // Compile-time check: the highest total that the limits allow fits into an int64.
@@ -165,22 +165,14 @@ func CheckKey(key string) error {
 // CheckBuyer returns ErrBuyer for an invalid buyer's name. A valid one has 1 to 64 letters, digits, '.', '_', '@' and
 // '-', and begins with a letter or a digit.
 func CheckBuyer(name string) error {
-	valid := name != "" && len(name) <= maxBuyer
-	for i := range len(name) { // a regular expression would be measurably slower
-		c := name[i]
-		switch {
-		case 'a' <= c && c <= 'z', 'A' <= c && c <= 'Z', '0' <= c && c <= '9':
-		case i > 0 && (c == '.' || c == '_' || c == '@' || c == '-'):
-		default:
-			valid = false
-		}
-	}
-	if !valid {
+	if !buyerRule.MatchString(name) {
 		return &Error{Code: ErrBuyer.Code, Text: fmt.Sprintf(
 			"invalid buyer %.80q: want 1 to 64 letters, digits, '.', '_', '@', '-', the first a letter or a digit", name)}
 	}
 	return nil
 }
+
+var buyerRule = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._@-]{0,63}$`)
 
 // Draft is an order that is being placed.
 type Draft struct {
@@ -191,22 +183,9 @@ type Draft struct {
 	// meanwhile. In production it is 0.
 	Think time.Duration
 
-	// LookedUp has the SKUs that this instance did not know, as they were read for this request.
-	LookedUp Levels
-
 	Replayed bool // set by Replay: the order was placed by an earlier request
 
 	hold time.Duration // how long the order holds its units
-}
-
-// newDraft returns the draft of a valid request.
-func newDraft(r Request, hold time.Duration) *Draft {
-	lines := r.merged()
-	return &Draft{
-		Order:       Order{ID: NewID(), Buyer: r.Buyer, Key: r.Key, Status: Pending, Lines: lines},
-		Fingerprint: Fingerprint(lines),
-		hold:        hold,
-	}
 }
 
 // Fingerprint returns a hash of what is bought, by which two requests with the same key are told apart.
@@ -278,15 +257,10 @@ func (l Levels) Limited(sign int64, orders ...Order) map[BuyerSKU]int64 {
 func (l Levels) Cover(d *Draft) error {
 	for _, line := range d.Lines {
 		if l.SKUs[line.SKU].Level.Available < line.Units {
-			return SoldOut(line.SKU)
+			return fmt.Errorf("sku %q: %w", line.SKU, ErrSoldOut)
 		}
 	}
 	return nil
-}
-
-// SoldOut returns an ErrSoldOut that names the SKU.
-func SoldOut(sku string) *Error {
-	return &Error{Code: ErrSoldOut.Code, Text: fmt.Sprintf("sku %q: %s", sku, ErrSoldOut.Text)}
 }
 
 // Limits are the limits per buyer that a transaction checks when it places orders. Limits on units are those of the

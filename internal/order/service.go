@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
+	"slices"
 	"sync"
 	"time"
 )
@@ -60,9 +61,14 @@ func (s *Service) Place(ctx context.Context, r Request) (placed Order, replayed 
 	if err := r.Validate(); err != nil {
 		return Order{}, false, err
 	}
-	d := newDraft(r, s.Hold)
-	if err := s.lookUp(ctx, d); err != nil {
+	lines := r.merged()
+	if err := s.lookUp(ctx, lines); err != nil {
 		return Order{}, false, err
+	}
+	d := &Draft{
+		Order:       Order{ID: NewID(), Buyer: r.Buyer, Key: r.Key, Status: Pending, Lines: lines},
+		Fingerprint: Fingerprint(lines),
+		hold:        s.Hold,
 	}
 	if err := s.Strategy.Sell(ctx, d); err != nil {
 		return Order{}, false, err
@@ -70,23 +76,16 @@ func (s *Service) Place(ctx context.Context, r Request) (placed Order, replayed 
 	return d.Order, d.Replayed, nil
 }
 
-// lookUp reads the SKUs that this instance does not know, or returns ErrUnknownSKU, before the order waits for a lock. A
-// name that was found is not looked up again: no SKU is ever deleted.
-func (s *Service) lookUp(ctx context.Context, d *Draft) error {
-	var unknown []Line
-	for _, line := range d.Lines {
-		if _, ok := s.known.Load(line.SKU); !ok {
-			unknown = append(unknown, line)
-		}
-	}
+// lookUp returns ErrUnknownSKU if a SKU does not exist, before the order waits for a lock. A name that was found is not looked
+// up again: no SKU is ever deleted.
+func (s *Service) lookUp(ctx context.Context, lines []Line) error {
+	unknown := slices.DeleteFunc(slices.Clone(lines), func(line Line) bool { _, known := s.known.Load(line.SKU); return known })
 	if len(unknown) == 0 {
 		return nil
 	}
-	levels, err := s.Store.Levels(ctx, unknown...)
-	if err != nil {
+	if _, err := s.Store.Levels(ctx, unknown...); err != nil {
 		return err
 	}
-	d.LookedUp = levels
 	for _, line := range unknown {
 		s.known.Store(line.SKU, true)
 	}

@@ -14,7 +14,6 @@ var ErrInvalid = errors.New("invalid")
 const (
 	MaxUnits = 1_000_000_000
 	MaxPrice = 1_000_000_000_00 // minor units of the currency
-	maxName  = 64               // characters
 )
 
 // Level says where the units of a SKU are.
@@ -68,28 +67,14 @@ func NewSKU(name string, price Money, units int64, now time.Time) (SKU, error) {
 	case units < 0 || units > MaxUnits:
 		return SKU{}, fmt.Errorf("%w: sku %q: units: want 0 to %d", ErrInvalid, name, int64(MaxUnits))
 	}
-	return SKU{
-		Name:      name,
-		Price:     price,
-		Level:     Level{Supplied: units, Available: units},
-		CreatedAt: now.UTC(),
-	}, nil
+	return SKU{Name: name, Price: price, Level: Supply.Change(units), CreatedAt: now.UTC()}, nil
 }
 
 // ValidName reports whether a SKU may be called name: 1 to 64 small letters, digits, '.', '_' and '-', the first a
 // letter or a digit.
-func ValidName(name string) bool {
-	for i := range len(name) { // a regular expression would be measurably slower
-		c := name[i]
-		switch {
-		case 'a' <= c && c <= 'z', '0' <= c && c <= '9':
-		case i > 0 && (c == '.' || c == '_' || c == '-'):
-		default:
-			return false
-		}
-	}
-	return name != "" && len(name) <= maxName
-}
+func ValidName(name string) bool { return nameRule.MatchString(name) }
+
+var nameRule = regexp.MustCompile(`^[a-z0-9][a-z0-9._-]{0,63}$`)
 
 // CheckLimit returns an ErrInvalid if perBuyer cannot be a SKU's LimitPerBuyer.
 func CheckLimit(perBuyer int64) error {
@@ -108,15 +93,12 @@ type Money struct {
 // Kind says why units moved.
 type Kind string
 
+// The kinds of movements.
 const (
-	// Supply brings new units in: Supplied and Available grow.
-	Supply Kind = "supply"
-	// Reserve holds units for an order: from Available to Reserved.
-	Reserve Kind = "reserve"
-	// Sell ends a reservation by payment: from Reserved to Sold.
-	Sell Kind = "sell"
-	// Release ends a reservation without one: from Reserved back to Available.
-	Release Kind = "release"
+	Supply  Kind = "supply"  // new units come in: Supplied and Available grow
+	Reserve Kind = "reserve" // an order holds units: from Available to Reserved
+	Sell    Kind = "sell"    // a payment ends the reservation: from Reserved to Sold
+	Release Kind = "release" // the reservation ends without one: from Reserved back to Available
 )
 
 // Movement is one row of the append-only ledger: what changed a SKU, by how much, for which order, under which fence.

@@ -127,13 +127,13 @@ func allControls() []control {
 		{name: "sold-out-from-memory", on: system.Embedded, fault: "shop-paused",
 			about: "buyers are refused by what was read a while ago",
 			edits: []edit{{sell, "r.refusal = levels.Cover(r.draft); r.refusal == nil {\n\t\t\tr.next =",
-				"r.refusal = order.SoldOut(r.draft.Lines[0].SKU); s.queueOf(r) == &s.selling {\n\t\t\tr.refusal, r.next = nil,"}}},
+				"r.refusal = order.ErrSoldOut; s.queueOf(r) == &s.selling {\n\t\t\tr.refusal, r.next = nil,"}}},
 		{name: "cart-sold-in-part", on: system.Embedded, fault: "shop-paused",
 			about: "a cart is sold without the line that is sold out",
-			edits: []edit{{sell, "\tif sku, short := b.short(r.draft.Lines); short {", `	r.draft.Lines = slices.DeleteFunc(r.draft.Lines, func(line order.Line) bool {
-		return len(r.draft.Lines) > 1 && b.left[line.SKU] < line.Units
+			edits: []edit{{sell, "\tif err := b.levels.Cover(r.draft); err != nil {", `	r.draft.Lines = slices.DeleteFunc(r.draft.Lines, func(line order.Line) bool {
+		return len(r.draft.Lines) > 1 && b.levels.SKUs[line.SKU].Level.Available < line.Units
 	})
-	if sku, short := b.short(r.draft.Lines); short {`}}},
+	if err := b.levels.Cover(r.draft); err != nil {`}}},
 		{name: "order-left-out", on: system.MySQL, fault: "rows-locked",
 			about: "an order whose SKU's row is locked is left out of its batch, and answered as placed",
 			edits: []edit{{attempt, "} else {\n\t\t\t\tr.next = &s.behind\n\t\t\t}", "}"}}},

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"time"
 
@@ -17,8 +18,8 @@ type batch struct {
 	requests []*request             // not refused so far; in the end, those that are done
 	claimed  []order.BuyerKey       // keys that it has written
 	early    map[string]order.Order // that are written before the stock is read, by id
-	levels   order.Levels           // of the rows that it has locked
-	left     map[string]int64       // units, by SKU, for the orders that are not decided yet
+	levels   order.Levels           // of the rows that it has locked; from decide on, as they will be
+	ahead    time.Duration          // of the database's clock to this process's
 	fences   map[string]int64       // of the leases, by SKU; none for a SKU that is sold without
 	locked   []string               // SKUs whose row another transaction has locked
 }
@@ -41,19 +42,15 @@ func (s *Seller) inTx(ctx context.Context, requests []*request, do func(order.Tx
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	maps.Copy(s.known, b.levels.SKUs)
+	if len(b.levels.SKUs) > 0 {
+		s.ahead = b.ahead
+	}
 	for sku := range b.levels.SKUs {
 		delete(s.locked, sku)
 	}
 	for _, sku := range b.locked {
 		s.locked[sku] = true
-	}
-	if len(s.repeated) > maxSeen {
-		clear(s.repeated)
-	}
-	for _, r := range requests {
-		if r.used != nil {
-			s.repeated[r.key] = true
-		}
 	}
 	return b, nil
 }
@@ -93,9 +90,11 @@ func (s *Seller) lockBuyers(tx order.Tx, b *batch) error {
 // lockRows locks and reads the rows of the SKUs of requests for which moves returns true. If another transaction keeps a row
 // locked, the request waits behind, or fails if it does not wait.
 func (s *Seller) lockRows(tx order.Tx, b *batch, moves func(*request) bool) (err error) {
-	if b.levels, err = tx.TryLevels(b.where(moves).skus(), s.Patience); err != nil {
+	b.levels, err = tx.TryLevels(b.where(moves).skus(), s.Patience)
+	if err != nil {
 		return err
 	}
+	b.ahead = time.Until(b.levels.At)
 	b.keep(func(r *request) bool {
 		for _, sku := range r.order.SKUs() {
 			if _, locked := b.levels.SKUs[sku]; locked || !moves(r) {
@@ -175,20 +174,13 @@ func (b *batch) freeKeys(tx order.Tx) error {
 	return tx.FreeKeys(slices.DeleteFunc(b.claimed, func(k order.BuyerKey) bool { return slices.Contains(kept, k) })...)
 }
 
-// short returns the first SKU of which too few units are left for an order with these lines.
-func (b *batch) short(lines []order.Line) (sku string, short bool) {
-	for _, line := range lines {
-		if b.left[line.SKU] < line.Units {
-			return line.SKU, true
-		}
-	}
-	return "", false
-}
-
-// take takes the units of an order with these lines.
-func (b *batch) take(lines []order.Line) {
-	for _, line := range lines {
-		b.left[line.SKU] -= line.Units
+// move counts the units of the request's order as moved.
+func (b *batch) move(r *request) {
+	for _, line := range r.order.Lines {
+		sku, change := b.levels.SKUs[line.SKU], r.kind().Change(line.Units)
+		sku.Level.Available += change.Available
+		sku.Level.Reserved += change.Reserved
+		b.levels.SKUs[line.SKU] = sku
 	}
 }
 
@@ -203,10 +195,6 @@ func (b *batch) where(is func(*request) bool) *batch {
 	part.keep(is)
 	return part
 }
-
-func (b *batch) buyers() []string { return each(b, func(r *request) string { return r.key.Buyer }) }
-
-func (b *batch) ids() []string { return each(b, func(r *request) string { return r.order.ID }) }
 
 func (b *batch) orders() []order.Order {
 	return each(b, func(r *request) order.Order { return *r.order })
@@ -240,15 +228,7 @@ func (b *batch) skus() (names []string) {
 // movements returns the ledger's rows for the orders' units.
 func (b *batch) movements(at time.Time) (moved []stock.Movement) {
 	for _, r := range b.requests {
-		kind := stock.Reserve
-		switch {
-		case r.ending == nil:
-		case r.ending.As == order.Paid:
-			kind = stock.Sell
-		default:
-			kind = stock.Release
-		}
-		moved = append(moved, r.order.Movements(kind, b.fences, at)...)
+		moved = append(moved, r.order.Movements(r.kind(), b.fences, at)...)
 	}
 	return moved
 }

@@ -10,7 +10,6 @@ import (
 	"sync"
 	"time"
 
-	"example.com/shop/internal/order"
 	"example.com/shop/internal/order/strategy"
 	"example.com/shop/internal/stock"
 )
@@ -35,9 +34,6 @@ const (
 	// about the same time, and before the stock of what was sold out is read.
 	gatherTime = time.Millisecond
 
-	// maxSeen is how many SKUs are remembered as they were read last, and how many repeated keys.
-	maxSeen = 10_000
-
 	// batchTimeout is the time limit of a batch, longer than a transaction's own.
 	batchTimeout = 40 * time.Second
 )
@@ -56,17 +52,12 @@ type Config struct {
 	// all are; 0 means 250 ms.
 	Patience time.Duration
 
-	// MaxQueue is how many requests may wait in each queue; 0 means 10,000.
-	MaxQueue int
-
 	// Share returns the ctx of a step that is taken for several buyers at once, so that an observer of the Store knows for
 	// whom: buyers returns the ctx of the call of each, at any moment of the step.
 	Share func(ctx context.Context, buyers func() []context.Context) context.Context
 
-	OnWait   func(ctx context.Context) // called with the ctx of a call that waits in a queue
-	OnBatch  func(orders int)          // called with the number of orders that one transaction placed
-	OnLeases func(err error)           // called with why a batch sells without leases, or nil when it has them
-	OnPanic  func(err error)           // called with a panic and its stack; the batch's buyers get an error without a code
+	OnBatch  func(orders int) // called with the number of orders that one transaction placed
+	OnLeases func(err error)  // called with why a batch sells without leases, or nil when it has them
 }
 
 // Seller sells for one instance, and ends its orders. It may be used by many goroutines at once.
@@ -75,30 +66,22 @@ type Seller struct {
 	leaders sync.WaitGroup
 
 	mu       sync.Mutex
-	selling  queue           // orders to be placed
-	unsold   queue           // orders to be placed, of an SKU that was sold out, or by a repeated key
-	ending   queue           // orders to be ended
-	behind   queue           // orders of both kinds whose rows another transaction has locked
-	locked   map[string]bool // SKUs whose row another transaction had locked
-	empty    map[string]bool // SKUs that were sold out
-	unleased map[string]bool // SKUs whose leases could not be had
-	failures int             // waits for leases since the last that succeeded
-	repeated map[order.BuyerKey]bool
-
-	seen      map[string]stock.SKU // as they were read last
-	seenAt    time.Time            // when any was, by the database's clock
-	seenSince time.Time            // and by this process's
+	selling  queue                // orders to be placed
+	unsold   queue                // orders to be placed, of an SKU that was sold out
+	ending   queue                // orders to be ended
+	behind   queue                // orders of both kinds whose rows another transaction has locked
+	locked   map[string]bool      // SKUs whose row another transaction had locked
+	unleased map[string]bool      // keys of leases that could not be had
+	failures int                  // waits for leases since the last that succeeded
+	known    map[string]stock.SKU // as the last batch has left them
+	ahead    time.Duration        // of the database's clock to this process's
 }
 
 // New returns the Seller of an instance.
 func New(c Config) *Seller {
-	c.MaxQueue = cmp.Or(c.MaxQueue, 10_000)
 	c.LeaseWait, c.Patience = cmp.Or(c.LeaseWait, 500*time.Millisecond), cmp.Or(c.Patience, 250*time.Millisecond)
 	if c.Share == nil {
 		c.Share = func(ctx context.Context, _ func() []context.Context) context.Context { return ctx }
-	}
-	if c.OnWait == nil {
-		c.OnWait = func(context.Context) {}
 	}
 	if c.OnBatch == nil {
 		c.OnBatch = func(int) {}
@@ -106,17 +89,11 @@ func New(c Config) *Seller {
 	if c.OnLeases == nil {
 		c.OnLeases = func(error) {}
 	}
-	if c.OnPanic == nil {
-		c.OnPanic = func(error) {}
-	}
-	s := &Seller{Config: c, locked: map[string]bool{}, empty: map[string]bool{}, unleased: map[string]bool{}, repeated: map[order.BuyerKey]bool{}, seen: map[string]stock.SKU{}}
-	open := func(pause time.Duration, serve func([]*request)) queue {
-		return queue{max: c.MaxQueue, pause: pause, mu: &s.mu, leaders: &s.leaders, serve: serve}
-	}
-	s.selling = open(0, s.sell)
-	s.unsold = open(gatherTime, func(b []*request) { s.guard(b, s.refuse) })
-	s.ending = open(0, func(b []*request) { s.guard(b, s.end) })
-	s.behind = open(pollTime, func(b []*request) { s.guard(b, s.awaitRows) })
+	s := &Seller{Config: c, locked: map[string]bool{}, unleased: map[string]bool{}, known: map[string]stock.SKU{}}
+	s.selling = queue{seller: s, serve: s.sell}
+	s.unsold = queue{seller: s, serve: func(b []*request) { s.guard(b, s.refuse) }, pause: gatherTime}
+	s.ending = queue{seller: s, serve: func(b []*request) { s.guard(b, s.end) }}
+	s.behind = queue{seller: s, serve: func(b []*request) { s.guard(b, s.awaitRows) }, pause: pollTime}
 	return s
 }
 
@@ -126,25 +103,16 @@ func (s *Seller) await(r *request) error {
 	case err := <-r.answer:
 		return err
 	case <-r.ctx.Done():
-		if s.leave(r) {
-			return r.left()
-		}
-		return <-r.answer // the order is being decided
 	}
-}
-
-// leave takes a request out of its queue, and reports whether it was in one. It enters no other.
-func (s *Seller) leave(r *request) bool {
 	s.mu.Lock()
-	defer s.mu.Unlock()
 	r.leaves = true
-	if r.queue == nil {
-		return false
+	if q := r.queue; q != nil {
+		q.requests = slices.DeleteFunc(q.requests, func(other *request) bool { return other == r })
+		r.queue = nil
+		r.answer <- r.left()
 	}
-	i := slices.Index(r.queue.requests, r)
-	r.queue.requests = slices.Delete(r.queue.requests, i, i+1)
-	r.queue = nil
-	return true
+	s.mu.Unlock()
+	return <-r.answer // if it was in no queue, the order is being decided
 }
 
 // Queued returns how many requests wait.
@@ -159,7 +127,8 @@ func (s *Seller) Queued() int {
 func (s *Seller) Close() {
 	s.mu.Lock()
 	for _, q := range []*queue{&s.selling, &s.unsold, &s.ending, &s.behind} {
-		q.closeLocked()
+		q.closed = true
+		q.requests = q.admitLocked(q.requests)
 	}
 	s.mu.Unlock()
 	s.leaders.Wait()
@@ -170,8 +139,7 @@ func (s *Seller) guard(buyers []*request, serve func([]*request) error) {
 	var err error
 	defer func() {
 		if p := recover(); p != nil {
-			err = fmt.Errorf("panic: %v", p)
-			s.OnPanic(fmt.Errorf("%w\n%s", err, debug.Stack()))
+			err = fmt.Errorf("panic: %v\n%s", p, debug.Stack())
 		}
 		moved := map[*queue][]*request{}
 		for _, r := range buyers {

@@ -25,6 +25,5 @@
 //
 // A lone buyer is served at once; behind a batch of several, the next one gathers for a millisecond. After a batch that
 // left nothing of a SKU, its buyers wait in a queue of their own: its leader reads the stock without a transaction, and
-// refuses them for as long as nothing is left. It also answers keys that were repeated before, so that a buyer who
-// repeats one over and over delays no batch.
+// refuses them for as long as nothing is left.
 package batch

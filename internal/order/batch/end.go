@@ -8,23 +8,23 @@ import (
 
 	"example.com/shop/internal/lock"
 	"example.com/shop/internal/order"
+	"example.com/shop/internal/stock"
 )
 
 // End implements order.Ender.
 func (s *Seller) End(ctx context.Context, endings ...*order.Ending) {
 	requests := make([]*request, len(endings))
 	for i, e := range endings {
-		requests[i] = newEnding(ctx, e)
-	}
-	err := s.ending.join(requests...)
-	if err == nil {
-		s.OnWait(ctx)
-	}
-	for i, r := range requests {
-		e := endings[i]
-		if e.Err = err; err == nil {
-			e.Err = s.await(r)
+		r := newRequest(ctx, &e.Order, e.Key, e.Fingerprint)
+		r.ending = e
+		if e.Payment.ID != "" {
+			r.alone = append(r.alone, e.Payment.ID)
 		}
+		requests[i] = r
+	}
+	s.ending.join(requests...)
+	for i, e := range endings {
+		e.Err = s.await(requests[i])
 		if errors.Is(e.Err, lock.ErrNotAcquired) { // no lock is asked for
 			e.Err = fmt.Errorf("%w: %s", order.ErrBusy, e.Err.Error())
 		}
@@ -41,20 +41,11 @@ func (s *Seller) end(requests []*request) error {
 
 // endOrders is one attempt of the transaction.
 func (s *Seller) endOrders(tx order.Tx, b *batch) error {
-	orders, err := tx.LockOrders(b.ids()...)
+	orders, err := tx.LockOrders(each(b, func(r *request) string { return r.order.ID })...)
 	if err != nil {
 		return err
 	}
-	lines := 0
-	b.keep(func(r *request) bool {
-		if lines >= maxLines { // more than was thought
-			r.next = &s.ending
-			return false
-		}
-		stays := s.stays(r, orders)
-		lines += len(r.order.Lines)
-		return stays
-	})
+	b.keep(func(r *request) bool { return s.stays(r, orders) })
 	if err := s.lockBuyers(tx, b); err != nil {
 		return err
 	}
@@ -89,7 +80,7 @@ func (s *Seller) endOrders(tx order.Tx, b *batch) error {
 	if err := tx.Move(moved.movements(time.Now().UTC())...); err != nil {
 		return err
 	}
-	released := moved.where(func(r *request) bool { return r.ending.As != order.Paid })
+	released := moved.where(func(r *request) bool { return r.kind() == stock.Release })
 	return tx.AddBought(b.levels.Limited(-1, released.orders()...))
 }
 
@@ -152,19 +143,17 @@ func (b *batch) recordPayments(tx order.Tx) error {
 
 // takeReserved refuses the requests whose orders hold more units than are reserved.
 func (b *batch) takeReserved(moves func(*request) bool) {
-	b.left = map[string]int64{}
-	for name, sku := range b.levels.SKUs {
-		b.left[name] = sku.Level.Reserved
-	}
 	b.keep(func(r *request) bool {
 		if !moves(r) {
 			return true
 		}
-		if sku, short := b.short(r.order.Lines); short {
-			r.refusal = fmt.Errorf("sku %q: %w", sku, order.ErrNotReserved)
-			return false
+		for _, line := range r.order.Lines {
+			if b.levels.SKUs[line.SKU].Level.Reserved < line.Units {
+				r.refusal = fmt.Errorf("sku %q: %w", line.SKU, order.ErrNotReserved)
+				return false
+			}
 		}
-		b.take(r.order.Lines)
+		b.move(r)
 		return true
 	})
 }

@@ -21,7 +21,6 @@ type leases struct {
 	asked  bool
 	held   strategy.Leases    // nil for none
 	cancel context.CancelFunc // of the ctx that bounds the wait; when it ends, they are renewed once more at most
-	raise  map[string]int64   // by SKU, the row's fence where the lease's is not higher
 }
 
 // acquire waits for the lease of the SKU that most orders of the batch want, and takes the leases of its other SKUs that are
@@ -34,42 +33,34 @@ func (l *leases) acquire(b *batch) {
 		return
 	}
 	l.asked = true
-	skus := b.wanted()
+	keys := b.wanted()
 	wait := s.LeaseWait
 	s.mu.Lock()
-	if s.unleased[skus[0]] || s.failures > 1 {
+	if s.unleased[keys[0]] || s.failures > 1 {
 		wait = min(wait, retryWait)
 	}
 	s.mu.Unlock()
-	keys := make([]string, len(skus))
-	for i, sku := range skus {
-		keys[i] = strategy.Key(sku)
-	}
 	ctx, cancel := context.WithTimeout(l.ctx, wait)
 	l.cancel = cancel
 	held, err := s.Locker.AcquireWith(ctx, keys[0], keys[1:]...)
-	if err == nil {
-		l.held = held
-	}
 	s.OnLeases(err)
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if err != nil {
-		s.unleased[skus[0]] = true
+		s.unleased[keys[0]] = true
 		s.failures++
-	} else {
-		delete(s.unleased, skus[0])
-		s.failures = 0
+		return
 	}
+	l.held = held
+	delete(s.unleased, keys[0])
+	s.failures = 0
 }
 
-// wanted returns the SKUs, first those that most orders want.
+// wanted returns the keys of the SKUs' leases, first those of the SKUs that most orders want.
 func (b *batch) wanted() []string {
 	orders := map[string]int{}
-	for _, r := range b.requests {
-		for _, line := range r.order.Lines {
-			orders[line.SKU]++
-		}
+	for _, line := range b.lines() {
+		orders[strategy.Key(line.SKU)]++
 	}
 	return slices.SortedFunc(maps.Keys(orders), func(a, b string) int {
 		return cmp.Or(cmp.Compare(orders[b], orders[a]), cmp.Compare(a, b))
@@ -78,18 +69,15 @@ func (b *batch) wanted() []string {
 
 // fences returns the fences of the leases for the rows of the stock, which this transaction has locked. A SKU whose row has
 // the same or a higher fence is sold without one: either the lease has passed to another holder, or the lock's store has lost
-// its memory, and gets a higher one with the release.
+// its memory.
 func (l *leases) fences(levels order.Levels) map[string]int64 {
 	fences := map[string]int64{}
 	if l.held == nil {
 		return fences
 	}
-	l.raise = map[string]int64{}
 	for _, sku := range levels.SKUs {
 		if fence := l.held.Fence(strategy.Key(sku.Name)); fence > sku.Fence {
 			fences[sku.Name] = fence
-		} else if fence > 0 { // it is held
-			l.raise[sku.Name] = sku.Fence
 		}
 	}
 	return fences
@@ -106,9 +94,6 @@ func (l *leases) release() {
 	released := make(chan struct{})
 	l.seller.leaders.Go(func() {
 		defer close(released)
-		for sku, fence := range l.raise {
-			_ = l.held.Raise(l.ctx, strategy.Key(sku), fence) // or it is not held any more
-		}
 		_ = l.held.Release() // an error changes nothing: what is committed stays
 	})
 	select {

@@ -6,11 +6,11 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"sync"
 	"time"
 
 	"example.com/shop/internal/lock"
 	"example.com/shop/internal/order"
+	"example.com/shop/internal/stock"
 )
 
 // request is one call of Sell or End that waits for its answer.
@@ -20,12 +20,12 @@ type request struct {
 	ending *order.Ending   // nil for a call of Sell
 	order  *order.Order    // of the draft or the ending
 	key    order.BuyerKey
-	alone  []string   // the buyer, the order, the payment: no two requests of a batch have one in common
+	alone  []string   // the order, the payment, the buyer of a key: no two requests of a batch have one in common
 	answer chan error // capacity 1
 
 	fingerprint string // of the request
 
-	queue  *queue // in which it waits, nil for none; guarded by its mu, as is leaves
+	queue  *queue // in which it waits, nil for none; guarded by the Seller's mu, as is leaves
 	leaves bool   // its caller waits for no other queue
 
 	// What was decided last. If all are empty, it is done.
@@ -36,25 +36,28 @@ type request struct {
 	since time.Time // when it began to wait behind
 }
 
-func newSale(ctx context.Context, d *order.Draft) *request {
-	return &request{
-		ctx: ctx, draft: d, order: &d.Order, key: order.BuyerKey{Buyer: d.Buyer, Key: d.Key}, fingerprint: d.Fingerprint,
-		alone: []string{d.Buyer}, answer: make(chan error, 1),
-	}
-}
-
-func newEnding(ctx context.Context, e *order.Ending) *request {
+// newRequest returns a request. Its draft or ending is to be set.
+func newRequest(ctx context.Context, o *order.Order, key, fingerprint string) *request {
 	r := &request{
-		ctx: ctx, ending: e, order: &e.Order, key: order.BuyerKey{Buyer: e.Order.Buyer, Key: e.Key}, fingerprint: e.Fingerprint,
-		alone: []string{e.Order.ID}, answer: make(chan error, 1),
+		ctx: ctx, order: o, key: order.BuyerKey{Buyer: o.Buyer, Key: key}, fingerprint: fingerprint,
+		alone: []string{o.ID}, answer: make(chan error, 1),
 	}
-	if e.Key != "" {
-		r.alone = append(r.alone, e.Order.Buyer)
-	}
-	if e.Payment.ID != "" {
-		r.alone = append(r.alone, e.Payment.ID)
+	if key != "" {
+		r.alone = append(r.alone, o.Buyer)
 	}
 	return r
+}
+
+// kind is how the request moves the units of its order.
+func (r *request) kind() stock.Kind {
+	switch {
+	case r.draft != nil:
+		return stock.Reserve
+	case r.ending.As == order.Paid:
+		return stock.Sell
+	default:
+		return stock.Release
+	}
 }
 
 // reset forgets what was decided.
@@ -98,58 +101,52 @@ var errClosed = fmt.Errorf("queue of orders: %w: %w", lock.ErrNotAcquired, lock.
 // queue holds requests in the order of their arrival. Its leader, a goroutine that runs as long as there are any, takes
 // batches of them and serves one after the other.
 type queue struct {
-	max     int           // requests
-	pause   time.Duration // before a batch is taken
-	serve   func([]*request)
-	leaders *sync.WaitGroup
+	seller *Seller
+	serve  func([]*request)
+	pause  time.Duration // before a batch is taken
 
-	mu       *sync.Mutex // of all queues of a Seller: a request may move from one to another
+	// Guarded by the Seller's mu: a request may move from one queue to another.
 	requests []*request
 	leading  bool
 	closed   bool
 }
 
 // join puts requests at the end of the queue. The first one starts the leader.
-func (q *queue) join(requests ...*request) error {
-	q.mu.Lock()
-	defer q.mu.Unlock()
-	switch {
-	case q.closed:
-		return errClosed
-	case len(q.requests)+len(requests) > q.max:
-		return fmt.Errorf("queue of orders: %w: %w", lock.ErrNotAcquired, lock.ErrQueueFull)
-	}
-	for _, r := range requests {
-		r.queue = q
-	}
-	q.requests = append(q.requests, requests...)
+func (q *queue) join(requests ...*request) {
+	q.seller.mu.Lock()
+	defer q.seller.mu.Unlock()
+	q.requests = append(q.requests, q.admitLocked(requests)...)
 	q.leadLocked()
-	return nil
 }
 
-// putFirst puts requests from another queue at the head of this one, also if it is full.
+// putFirst puts requests from another queue at the head of this one.
 func (q *queue) putFirst(requests []*request) {
-	q.mu.Lock()
-	defer q.mu.Unlock()
-	requests = slices.DeleteFunc(requests, func(r *request) bool {
-		switch {
+	q.seller.mu.Lock()
+	defer q.seller.mu.Unlock()
+	q.requests = append(q.admitLocked(requests), q.requests...)
+	q.leadLocked()
+}
+
+// admitLocked answers the requests that cannot wait in the queue, and returns the others.
+func (q *queue) admitLocked(requests []*request) (admitted []*request) {
+	for _, r := range requests {
+		switch r.queue = nil; {
 		case q.closed:
 			r.answer <- errClosed
 		case r.leaves:
 			r.answer <- r.left()
 		default:
 			r.queue = q
+			admitted = append(admitted, r)
 		}
-		return r.queue == nil
-	})
-	q.requests = slices.Concat(requests, q.requests)
-	q.leadLocked()
+	}
+	return admitted
 }
 
 func (q *queue) leadLocked() {
 	if !q.leading && len(q.requests) > 0 {
 		q.leading = true
-		q.leaders.Go(func() {
+		q.seller.leaders.Go(func() {
 			for pause := q.pause; ; {
 				time.Sleep(pause)
 				batch := q.take()
@@ -169,8 +166,8 @@ func (q *queue) leadLocked() {
 // take removes a batch from the queue: the first requests, as long as their lines fit, one of each buyer. If there are
 // none, the leader has to end.
 func (q *queue) take() (batch []*request) {
-	q.mu.Lock()
-	defer q.mu.Unlock()
+	q.seller.mu.Lock()
+	defer q.seller.mu.Unlock()
 	lines, seen := 0, map[string]bool{}
 	q.requests = slices.DeleteFunc(q.requests, func(r *request) bool {
 		if lines >= maxLines || slices.ContainsFunc(r.alone, func(id string) bool { return seen[id] }) {
@@ -186,14 +183,4 @@ func (q *queue) take() (batch []*request) {
 	})
 	q.leading = len(batch) > 0
 	return batch
-}
-
-// closeLocked lets no more requests in, and answers those who wait.
-func (q *queue) closeLocked() {
-	q.closed = true
-	for _, r := range q.requests {
-		r.queue = nil
-		r.answer <- errClosed
-	}
-	q.requests = nil
 }

@@ -15,32 +15,26 @@ func (s *Seller) Sell(ctx context.Context, d *order.Draft) error {
 	if err := order.Pause(ctx, d.Think); err != nil {
 		return err
 	}
-	s.remember(d.LookedUp)
-	d.LookedUp = order.Levels{} // it may be sold again later
-	r := newSale(ctx, d)
-	if err := s.queueOf(r).join(r); err != nil {
-		return err
-	}
-	s.OnWait(ctx)
+	r := newRequest(ctx, &d.Order, d.Key, d.Fingerprint)
+	r.draft = d
+	s.queueOf(r).join(r)
 	return s.await(r)
 }
 
-// queueOf returns the queue in which a request waits.
+// queueOf returns the queue in which an order waits to be placed.
 func (s *Seller) queueOf(r *request) *queue {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	among := func(skus map[string]bool) bool {
-		return slices.ContainsFunc(r.order.Lines, func(l order.Line) bool { return skus[l.SKU] })
+	q := &s.selling
+	for _, line := range r.order.Lines {
+		switch sku, known := s.known[line.SKU]; {
+		case known && sku.Level.Available == 0:
+			return &s.unsold
+		case s.locked[line.SKU]:
+			q = &s.behind
+		}
 	}
-	switch {
-	case r.ending == nil && (among(s.empty) || s.repeated[r.key]):
-		return &s.unsold
-	case among(s.locked):
-		return &s.behind
-	case r.ending != nil:
-		return &s.ending
-	}
-	return &s.selling
+	return q
 }
 
 // sell decides the orders of the buyers, and places those that can be placed, in one transaction.
@@ -51,9 +45,6 @@ func (s *Seller) sell(buyers []*request) {
 	defer leases.release() // after the answers
 	s.guard(buyers, func([]*request) error {
 		b, err := s.inTx(ctx, buyers, func(tx order.Tx, b *batch) error { return s.place(tx, b, leases) }) //nolint:contextcheck // leases have it
-		if err == nil {
-			s.noteLeft(b.left)
-		}
 		if err == nil && len(b.requests) > 0 {
 			s.OnBatch(len(b.requests))
 		}
@@ -68,7 +59,7 @@ func (s *Seller) place(tx order.Tx, b *batch, leases *leases) error {
 		return err
 	}
 	limits := order.Limits{MaxOpen: s.MaxOpen}
-	if err := limits.CountOpen(tx, b.buyers()...); err != nil {
+	if err := limits.CountOpen(tx, each(b, func(r *request) string { return r.key.Buyer })...); err != nil {
 		return err
 	}
 
@@ -84,7 +75,6 @@ func (s *Seller) place(tx order.Tx, b *batch, leases *leases) error {
 	if err := s.lockRows(tx, b, all); err != nil {
 		return err
 	}
-	s.remember(b.levels)
 	if b.levels.At.Sub(recalled.At).Abs() < time.Second {
 		b.levels.At = recalled.At
 	}
@@ -139,42 +129,26 @@ func (b *batch) mend() (wrong []string, missing []order.Order) {
 	return slices.Sorted(maps.Keys(b.early)), missing
 }
 
-// recall returns the SKUs that are known, as they were read last, and the time by the database's clock, as far as is known.
+// recall returns the SKUs that are known, and the time by the database's clock, as far as is known.
 func (s *Seller) recall(skus []string) order.Levels {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	now := s.seenAt.Add(time.Since(s.seenSince)).Truncate(time.Microsecond)
-	levels := order.Levels{SKUs: map[string]stock.SKU{}, At: now}
+	levels := order.Levels{SKUs: map[string]stock.SKU{}, At: time.Now().Add(s.ahead).UTC().Truncate(time.Microsecond)}
 	for _, name := range skus {
-		if sku, known := s.seen[name]; known {
+		if sku, known := s.known[name]; known {
 			levels.SKUs[name] = sku
 		}
 	}
 	return levels
 }
 
-// remember keeps levels for recall.
-func (s *Seller) remember(levels order.Levels) {
-	if len(levels.SKUs) == 0 {
-		return
-	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.seenAt, s.seenSince = levels.At, time.Now()
-	if len(s.seen) > maxSeen {
-		clear(s.seen)
-	}
-	maps.Copy(s.seen, levels.SKUs)
-}
-
 // decide refuses the orders that cannot be placed, now that the rows that decide are locked. Each takes its units from
 // those behind it.
 func (b *batch) decide(limits order.Limits) {
-	b.left = available(b.levels)
 	b.keep(func(r *request) bool {
 		r.refusal = b.refusal(r, limits)
 		if r.refusal == nil {
-			b.take(r.draft.Lines)
+			b.move(r)
 		}
 		return r.refusal == nil
 	})
@@ -184,8 +158,8 @@ func (b *batch) refusal(r *request, limits order.Limits) error {
 	if r.ctx.Err() != nil {
 		return r.left() // the client may have been refused by another instance meanwhile
 	}
-	if sku, short := b.short(r.draft.Lines); short {
-		return order.SoldOut(sku)
+	if err := b.levels.Cover(r.draft); err != nil {
+		return err
 	}
 	if err := r.draft.Price(b.levels); err != nil {
 		return err
@@ -193,29 +167,8 @@ func (b *batch) refusal(r *request, limits order.Limits) error {
 	return limits.Over(r.draft.Order)
 }
 
-func available(levels order.Levels) map[string]int64 {
-	units := map[string]int64{}
-	for name, sku := range levels.SKUs {
-		units[name] = sku.Level.Available
-	}
-	return units
-}
-
-// noteLeft remembers the SKUs whose next buyers wait in the queue of what is sold out.
-func (s *Seller) noteLeft(available map[string]int64) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	for sku, units := range available {
-		if units == 0 {
-			s.empty[sku] = true
-		} else {
-			delete(s.empty, sku)
-		}
-	}
-}
-
-// refuse answers repeated requests, and buyers of SKUs of which nothing was left. Those that find something after all, and no
-// order of their key, are sold to.
+// refuse answers buyers of SKUs of which nothing was left. Those that find something after all, and no order of their key, are
+// sold to.
 //
 // The stock is read before the keys: if an earlier request of a buyer took the last units, its key is on record by
 // then.
@@ -238,6 +191,8 @@ func (s *Seller) refuse(buyers []*request) error {
 			r.next = &s.selling
 		}
 	}
-	s.noteLeft(available(levels))
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	maps.Copy(s.known, levels.SKUs)
 	return nil
 }
