@@ -11,8 +11,8 @@ import (
 )
 
 // "An order ends as Expired if it is pending and due by the database's clock, as anything else if it is pending and not
-// due." "only ID and Buyer count": "ErrNotFound if the buyer has no such order". All
-// of these end in one batch.
+// due." "only ID and Buyer count": "ErrNotFound if the buyer has no such order". All of these
+// end in one batch.
 func TestSeller_End(t *testing.T) {
 	t.Parallel()
 	storetest.Each(t, func(t *testing.T, db *store.Store) {
@@ -67,7 +67,7 @@ func TestSeller_End(t *testing.T) {
 	})
 }
 
-// Orders of many lines, which are not known before their batch, end in several transactions.
+// "An order has several lines, all or nothing": its end moves the units of all of them, once.
 func TestSeller_End_lines(t *testing.T) {
 	t.Parallel()
 	storetest.Each(t, func(t *testing.T, db *store.Store) {
@@ -80,13 +80,16 @@ func TestSeller_End_lines(t *testing.T) {
 		endings := make([]*order.Ending, 100)
 		for i := range endings {
 			o := b.mustPlace(t, order.Request{Buyer: nth(i), Key: "key", Lines: lines})
-			endings[i] = &order.Ending{Order: order.Order{ID: o.ID, Buyer: o.Buyer}, As: order.Paid}
+			endings[i] = &order.Ending{Order: o, As: []order.Status{order.Paid, order.Cancelled}[i%2]}
 		}
 		b.batches.End(t.Context(), endings...)
 		for _, e := range endings {
 			if e.Err != nil || !e.Moved {
 				t.Fatalf("got %v, %v", e.Moved, e.Err)
 			}
+		}
+		for _, line := range lines {
+			b.wantLevel(t, line.SKU, 50, 0)
 		}
 		b.audit(t, "")
 	})

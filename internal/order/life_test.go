@@ -1,7 +1,6 @@
 package order_test
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"strings"
@@ -9,224 +8,12 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
-
 	"example.com/shop/internal/order"
 	"example.com/shop/internal/stock"
 	"example.com/shop/internal/store"
 	"example.com/shop/internal/store/storetest"
 	"example.com/shop/internal/testserver"
 )
-
-// ends are the ways in which a buyer ends an order.
-func ends(s *order.Service) map[order.Status]func(context.Context, order.EndRequest) (order.Ended, error) {
-	return map[order.Status]func(context.Context, order.EndRequest) (order.Ended, error){
-		order.Paid: s.Pay, order.Cancelled: s.Cancel,
-	}
-}
-
-// stocked is ann's request of three new SKUs of three units: for one unit of the first, two of the second, and all of
-// the third.
-func (b *bundle) stocked(t *testing.T, key string) order.Request {
-	t.Helper()
-	r := cart(key)
-	for i := range 3 {
-		sku := fmt.Sprint(key, i)
-		b.supply(t, sku, 3)
-		r.Lines = append(r.Lines, order.RequestLine{SKU: sku, Units: int64(i + 1)})
-	}
-	return r
-}
-
-// wantEndOfAll fails unless an order of stocked units has this status, and each line's units were sold, or given back,
-// once.
-func (b *bundle) wantEndOfAll(t *testing.T, o order.Order, status order.Status) {
-	t.Helper()
-	for _, line := range o.Lines {
-		want := stock.Level{Supplied: 3, Available: 3}
-		if status == order.Paid {
-			want = stock.Level{Supplied: 3, Available: 3 - line.Units, Sold: line.Units}
-		}
-		b.wantEnd(t, o, status, line.SKU, want)
-	}
-}
-
-// "Pay makes the buyer's pending order paid [...]: its units become sold." "An order that is paid already is returned
-// as it is." "Cancel makes the buyer's pending order cancelled: its units become available", once, and can be sold again.
-func TestService_ends(t *testing.T) {
-	t.Parallel()
-	storetest.Each(t, func(t *testing.T, db *store.Store) {
-		b := setup(t, db)
-		for as, end := range ends(b.Service) {
-			r := b.stocked(t, string(as))
-			o := b.mustPlace(t, r)
-			_, err := end(t.Context(), order.EndRequest{Buyer: "bob", OrderID: o.ID})
-			wantErr(t, "another buyer", err, order.ErrNotFound)
-			for range 3 {
-				if got, err := end(t.Context(), payment(o)); err != nil || got.Status != as || got.Total != o.Total {
-					t.Errorf("got %+v, %v, want it %s", got, err, as)
-				}
-			}
-			for other, end := range ends(b.Service) {
-				if other != as {
-					_, err := end(t.Context(), payment(o))
-					wantState(t, err, as)
-				}
-			}
-			b.makeDue(t, o)
-			if n, err := b.ExpireDue(t.Context(), 10); n != 0 || err != nil {
-				t.Errorf("expired %d, %v, want none: it is %s", n, err, as)
-			}
-			again, replayed, err := b.Place(t.Context(), r)
-			if err != nil || !replayed || again.ID != o.ID || again.Status != order.Pending {
-				t.Errorf("replay: %+v, %v, %v, want the order as it was placed", again, replayed, err)
-			}
-			b.wantEndOfAll(t, o, as)
-		}
-		b.place(t, "again", string(order.Cancelled)+"2", 3)
-	})
-}
-
-// "A late payment is refused, also before a sweep has found the order", also one that is due, and that no sweep has
-// expired yet.
-func TestService_Pay_late(t *testing.T) {
-	t.Parallel()
-	storetest.Each(t, func(t *testing.T, db *store.Store) {
-		b := setup(t, db)
-		for as, end := range ends(b.Service) {
-			for _, swept := range []bool{false, true} {
-				o := b.mustPlace(t, b.stocked(t, fmt.Sprint(as, swept)))
-				b.makeDue(t, o)
-				if swept {
-					if n, err := b.ExpireDue(t.Context(), 10); n != 1 || err != nil {
-						t.Errorf("expired %d, %v, want 1", n, err)
-					}
-				}
-				for range 2 {
-					_, err := end(t.Context(), payment(o))
-					wantState(t, err, order.Expired)
-				}
-				if n, err := b.ExpireDue(t.Context(), 10); n != 0 || err != nil {
-					t.Errorf("expired %d again, %v, want 0", n, err)
-				}
-				b.wantEndOfAll(t, o, order.Expired)
-			}
-		}
-	})
-}
-
-// awaitDue returns when the order is due by the database's clock.
-func (b *bundle) awaitDue(t *testing.T, o order.Order) {
-	t.Helper()
-	due, err := b.Order(t.Context(), o.Buyer, o.ID)
-	for now := (time.Time{}); err == nil && now.Before(due.ExpiresAt); {
-		now, err = b.db.Now(t.Context())
-	}
-	if err != nil {
-		t.Error(err)
-	}
-}
-
-// "Payment and expiry at the same instant end as exactly one of the two": the first has changed the rows and is about
-// to commit when the second begins.
-func TestService_payAgainstExpiry(t *testing.T) {
-	t.Parallel()
-	storetest.Each(t, func(t *testing.T, db *store.Store) {
-		b := setup(t, db)
-		b.supply(t, "expiry", 5)
-		o := b.place(t, "expiry", "expiry", 2)
-		if pay, sweep := b.race(t, o, 0, false); sweep != nil || !errors.Is(pay, order.ErrExpired) {
-			t.Errorf("expiry first: sweep %v, pay %v, want ErrExpired", sweep, pay)
-		}
-		b.wantEnd(t, o, order.Expired, "expiry", stock.Level{Supplied: 5, Available: 5})
-
-		// The payment must be in time, and then its time must be over: on a slow machine that takes another try.
-		for left := 500 * time.Millisecond; ; left *= 2 {
-			name := fmt.Sprint("pay-", left)
-			b.supply(t, name, 5)
-			o := b.place(t, name, name, 2)
-			pay, sweep := b.race(t, o, left, true)
-			if errors.Is(pay, order.ErrExpired) && left < time.Minute {
-				continue
-			}
-			if pay != nil || sweep != nil {
-				t.Errorf("payment first: pay %v, sweep %v", pay, sweep)
-			}
-			b.wantEnd(t, o, order.Paid, name, stock.Level{Supplied: 5, Available: 3, Sold: 2})
-			return
-		}
-	})
-}
-
-// race pays an order that has some time left, and sweeps when that is over. The second begins when the first has
-// changed the rows and not yet committed.
-func (b *bundle) race(t *testing.T, o order.Order, left time.Duration, payFirst bool) (pay, sweep error) {
-	t.Helper()
-	one, two := b.another(t), b.another(t)
-	doPay := func(s *bundle) { _, pay = s.Pay(t.Context(), payment(o)) }
-	doSweep := func(s *bundle) { _, sweep = s.ExpireDue(t.Context(), 1) }
-	first, second := doSweep, doPay
-	if payFirst {
-		first, second = doPay, doSweep
-	}
-	b.expireIn(t, o, left)
-	begun, done := make(chan struct{}), make(chan struct{})
-	two.spy.beforeTx = func() error { two.spy.beforeTx = nil; close(begun); return nil }
-	one.spy.beforeCommit = func() {
-		one.spy.beforeCommit = nil
-		b.awaitDue(t, o)
-		go func() { defer close(done); second(two) }()
-		select {
-		case <-begun:
-		case <-done: // it failed before
-		}
-	}
-	if first(one); one.spy.beforeCommit != nil {
-		t.Fatalf("the first came to no commit: pay %v, sweep %v", pay, sweep)
-	}
-	<-done
-	return pay, sweep
-}
-
-// "A payment and a cancellation may have a key, under the same rules and beside the keys of orders: one key cannot
-// serve two requests."
-func TestService_end_key(t *testing.T) {
-	t.Parallel()
-	storetest.Each(t, func(t *testing.T, db *store.Store) {
-		b := setup(t, db)
-		for as, end := range ends(b.Service) {
-			sku, key := "mug-"+string(as), "end-"+string(as)
-			b.supply(t, sku, 10)
-			o, other := b.place(t, "first-"+sku, sku, 1), b.place(t, "second-"+sku, sku, 1)
-			first, err := end(t.Context(), withKey(o, key))
-			if err != nil || !first.First || first.Replayed || first.Status != as {
-				t.Fatalf("%s: %+v, %v, want the first answer", as, first, err)
-			}
-			for range 2 {
-				again, err := end(t.Context(), withKey(o, key))
-				if err != nil || again.First || !again.Replayed {
-					t.Errorf("%s again: %+v, %v, want a replay", as, again, err)
-				}
-				if diff := cmp.Diff(first.Order, again.Order); diff != "" {
-					t.Errorf("%s again (-first +again):\n%s", as, diff)
-				}
-			}
-			for name, reuse := range map[string]func() error{
-				"another order": func() error { _, err := end(t.Context(), withKey(other, key)); return err },
-				"pay":           func() error { _, err := b.Pay(t.Context(), withKey(other, key)); return err },
-				"cancel":        func() error { _, err := b.Cancel(t.Context(), withKey(other, key)); return err },
-				"place":         func() error { _, _, err := b.Place(t.Context(), buy(key, sku, 1)); return err },
-				"a placing key": func() error { _, err := end(t.Context(), withKey(other, "second-"+sku)); return err },
-			} {
-				if err := reuse(); !errors.Is(err, order.ErrKeyReused) {
-					t.Errorf("%s with the key that %s: %v, want ErrKeyReused", name, as, err)
-				}
-			}
-			b.wantEnd(t, other, order.Pending, sku, b.audit(t, sku).Level)
-		}
-		b.wantKeys(t, 6)
-	})
-}
 
 // "A refusal leaves its key free." An order that has ended so already is no refusal.
 func TestService_end_keyOfARefusal(t *testing.T) {
@@ -250,14 +37,11 @@ func TestService_end_keyOfARefusal(t *testing.T) {
 		b.wantKeys(t, 4)
 
 		_, err := b.Cancel(t.Context(), withKey(paid, "key"))
-		wantState(t, err, order.Paid)
+		wantErr(t, "paid", err, order.ErrState)
 		_, err = b.Pay(t.Context(), withKey(due, "key"))
-		wantState(t, err, order.Expired)
-		foreign := withKey(open, "key")
-		foreign.Buyer = "bob"
-		if _, err := b.Pay(t.Context(), foreign); !errors.Is(err, order.ErrNotFound) {
-			t.Errorf("another buyer: %v, want ErrNotFound", err)
-		}
+		wantErr(t, "due", err, order.ErrExpired)
+		_, err = b.Pay(t.Context(), order.EndRequest{Buyer: "bob", OrderID: open.ID, Key: "key"})
+		wantErr(t, "another buyer", err, order.ErrNotFound)
 		for key, want := range map[string]error{
 			strings.Repeat("k", order.MaxKey+1): order.ErrKeyInvalid, "a\nb": order.ErrKeyInvalid, "schlüssel": order.ErrKeyInvalid,
 		} {

@@ -118,28 +118,6 @@ func TestService_Place_leaseLost(t *testing.T) {
 	})
 }
 
-// "Another buyer's order is ErrNotFound, like one that does not exist."
-func TestService_Order(t *testing.T) {
-	t.Parallel()
-	storetest.Each(t, func(t *testing.T, db *store.Store) {
-		b := setup(t, db)
-		b.supply(t, "mug", 1)
-		placed := b.place(t, "key", "mug", 1)
-		got, err := b.Order(t.Context(), "ann", placed.ID)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if diff := cmp.Diff(placed, got); diff != "" {
-			t.Errorf("read back (-placed +got):\n%s", diff)
-		}
-		for _, c := range [][2]string{{"bob", placed.ID}, {"ann", "no-such-order"}} {
-			if _, err := b.Order(t.Context(), c[0], c[1]); !errors.Is(err, order.ErrNotFound) {
-				t.Errorf("Order(%q, %q): %v, want ErrNotFound", c[0], c[1], err)
-			}
-		}
-	})
-}
-
 // "A buyer's idempotency key makes at most one order": 20 requests at once, by every strategy, also the wrong ones, on
 // three instances.
 func TestService_Place_twins(t *testing.T) {

@@ -50,25 +50,3 @@ func TestRequest_Validate(t *testing.T) {
 		}
 	}
 }
-
-// "Lines of the same SKU count as one line", at the place of the first; the fingerprint covers what is bought.
-func TestRequest_merged(t *testing.T) {
-	t.Parallel()
-	sent := []RequestLine{{"mug", 1}, {"hat", 2}, {"mug", 3}, {"cup", 4}, {"hat", 5}}
-	got := Request{Lines: sent}.merged()
-	if want := []Line{{SKU: "mug", Units: 4}, {SKU: "hat", Units: 7}, {SKU: "cup", Units: 4}}; !slices.Equal(got, want) {
-		t.Errorf("got %v, want %v", got, want)
-	}
-	seen := map[string][]Line{}
-	for _, lines := range [][]Line{
-		{{SKU: "mug", Units: 1}, {SKU: "hat", Units: 2}}, {{SKU: "mug", Units: 2}, {SKU: "hat", Units: 1}},
-		{{SKU: "mug", Units: 1}}, {{SKU: "mug", Units: 11}}, {{SKU: "mug 1", Units: 1}}, {{SKU: "mug1", Units: 1}},
-		{{SKU: "mug\" 1\n\"hat", Units: 2}}, nil,
-	} {
-		f := Fingerprint(lines)
-		if other, found := seen[f]; found || len(f) != 64 {
-			t.Errorf("%v and %v have the same fingerprint %s", lines, other, f)
-		}
-		seen[f] = lines
-	}
-}

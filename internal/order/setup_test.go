@@ -289,19 +289,6 @@ func (b *bundle) wantEnd(t *testing.T, o order.Order, status order.Status, sku s
 	}
 }
 
-// wantState fails unless err says that the order has ended with this status.
-func wantState(t *testing.T, err error, status order.Status) {
-	t.Helper()
-	want := order.ErrState
-	if status == order.Expired {
-		want = order.ErrExpired
-	}
-	var state *order.Error
-	if !errors.Is(err, want) || !errors.As(err, &state) || state.Status != status {
-		t.Errorf("got %v, want a %s that says %s", err, want.Code, status)
-	}
-}
-
 // afterRead does something after the next read of the stock.
 func (b *bundle) afterRead(do func()) {
 	b.spy.afterLevels = func() {
