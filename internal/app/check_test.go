@@ -65,7 +65,6 @@ func TestCheck(t *testing.T) {
 		"reconcile soon":         {func(s *app.Settings) { s.ReconcileAt = "soon" }, `reconcile-at: "soon": want a time of day in UTC such as 03:00, or off`},
 		"no open orders":         {func(s *app.Settings) { s.MaxOpenOrders = new(-1) }, "max-open-orders: -1: want 0 to 1000"},
 		"no token secret":        {func(s *app.Settings) { s.TokenSecret = auth.Secret{} }, "token-secret: is missing"},
-		"wrong strategy":         {func(s *app.Settings) { s.Strategy = "none" }, `strategy: "none": want one of lanes, batch, redis`},
 		"redis without one":      {func(s *app.Settings) { s.Strategy, s.Redis = "redis", "" }, "strategy: redis: needs a Redis: add --redis"},
 		"for-update on a file":   {func(s *app.Settings) { s.Strategy, s.MySQL, s.Data = "for-update", "", "folder" }, "strategy: for-update: needs MySQL or MariaDB"},
 		"operator":               {operated, ""},

@@ -14,7 +14,6 @@ import (
 
 	"example.com/shop/internal/auth"
 	"example.com/shop/internal/observe"
-	"example.com/shop/internal/order/strategy"
 	"example.com/shop/internal/store"
 )
 
@@ -117,7 +116,7 @@ func (s DatabaseSettings) log() *slog.Logger {
 // Check returns all errors of the settings of a shop with these hooks, each with the name of its command-line flag. It
 // contacts no server.
 func Check(s Settings, h Hooks) error {
-	c := checks{s.checkDatabase(), CheckAddress("listen", s.Listen), strategy.Check(s.Strategy)}
+	c := checks{s.checkDatabase(), CheckAddress("listen", s.Listen)}
 	if s.OperatorListen != "" {
 		c = append(c, CheckAddress("operator-listen", s.OperatorListen))
 	}

@@ -123,7 +123,7 @@ func TestRecorder_batch(t *testing.T) {
 	ann, _ := begin(t, r, Request{Name: "a", Step: true})
 	bob, _ := begin(t, r, Request{Name: "b", Step: true})
 	apart, _ := begin(t, r, Request{Name: "apart"})
-	batch := Share(t.Context(), func() []context.Context { return []context.Context{bob, ann, t.Context()} })
+	batch := Share(t.Context(), []context.Context{bob, ann, t.Context()})
 	done := make(chan error, 1)
 	go func() { done <- c.Incr(batch, "n").Err() }()
 	for _, name := range []string{"b", "a"} {

@@ -139,7 +139,7 @@ type teaching struct {
 func batches(c batch.Config) batch.Config {
 	c.Patience = c.LeaseWait
 	share := c.Share
-	c.Share = func(ctx context.Context, requests func() []context.Context) context.Context {
+	c.Share = func(ctx context.Context, requests []context.Context) context.Context {
 		if share != nil {
 			ctx = share(ctx, requests)
 		}

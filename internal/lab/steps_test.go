@@ -166,7 +166,7 @@ func TestLocker_batch(t *testing.T) {
 	r := new(Recorder)
 	ann, anns := begin(t, r, Request{})
 	bob, bobs := begin(t, r, Request{})
-	batch := Share(t.Context(), func() []context.Context { return []context.Context{ann, bob, t.Context()} })
+	batch := Share(t.Context(), []context.Context{ann, bob, t.Context()})
 	leases, err := Locker(strategy.LockerOf(memory)).AcquireAll(batch, "mug")
 	if err != nil {
 		t.Fatal(err)

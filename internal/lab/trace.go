@@ -61,9 +61,9 @@ func workIn(ctx context.Context) work {
 }
 
 // Share is a batch.Config's: what is done for several requests is in the trace of each.
-func Share(ctx context.Context, requests func() []context.Context) context.Context {
+func Share(ctx context.Context, requests []context.Context) context.Context {
 	return context.WithValue(ctx, workKey{}, work{shared: true, of: func() (all traces) {
-		for _, request := range requests() {
+		for _, request := range requests {
 			all = append(all, workIn(request).of()...)
 		}
 		return all
@@ -186,7 +186,7 @@ func (t *Trace) locks(ctx context.Context) (context.Context, inspector, []string
 	if t.store == nil {
 		return nil, nil, nil, fmt.Errorf("%w: the request of %s has asked for no lock that expires", ErrInvalid, t.name)
 	}
-	return Share(ctx, func() []context.Context { return nil }), t.store, t.asked, nil
+	return Share(ctx, nil), t.store, t.asked, nil
 }
 
 // expire ends the locks that the request has asked for.

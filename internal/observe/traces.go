@@ -121,9 +121,9 @@ func (t *Traces) Database(system string) func(driver.Connector) *sql.DB {
 
 // Share links the span of each request that a step is taken for, or that waited with it, to the span of ctx, under which the
 // step is shown.
-func (t *Traces) Share(ctx context.Context, requests func() []context.Context) context.Context {
+func (t *Traces) Share(ctx context.Context, requests []context.Context) context.Context {
 	shown := trace.LinkFromContext(ctx)
-	for _, request := range requests() {
+	for _, request := range requests {
 		span, recorded := trace.SpanFromContext(request).(sdk.ReadWriteSpan)
 		if !recorded || span.SpanContext().Equal(shown.SpanContext) {
 			continue

@@ -197,12 +197,17 @@ func Fingerprint(lines []Line) string {
 	return hex.EncodeToString(h.Sum(nil))
 }
 
-// Price sets the prices and times of the draft from the levels. SKUs in two currencies are ErrInvalid.
+// Price sets the prices and times of the draft from the levels. SKUs in two currencies are ErrInvalid, and one that was not
+// read is ErrUnknownSKU.
 func (d *Draft) Price(levels Levels) error {
 	lines := slices.Clone(d.Lines) // an error changes nothing
 	total := stock.Money{Currency: levels.SKUs[lines[0].SKU].Price.Currency}
 	for i := range lines {
-		price := levels.SKUs[lines[i].SKU].Price
+		sku, read := levels.SKUs[lines[i].SKU]
+		if !read {
+			return ErrUnknownSKU
+		}
+		price := sku.Price
 		if price.Currency != total.Currency {
 			return ErrInvalid.with("sku %q costs %s and sku %q %s: order them one by one",
 				lines[0].SKU, total.Currency, lines[i].SKU, price.Currency)
@@ -233,11 +238,6 @@ func (d *Draft) Replay(used UsedKey) error {
 type Levels struct {
 	SKUs map[string]stock.SKU
 	At   time.Time // by the database's clock
-}
-
-// Have reports whether all SKUs of the lines were read.
-func (l Levels) Have(lines []Line) bool {
-	return !slices.ContainsFunc(lines, func(line Line) bool { _, read := l.SKUs[line.SKU]; return !read })
 }
 
 // Limited adds up, for each buyer, the units of SKUs with a limit in the orders, times sign.

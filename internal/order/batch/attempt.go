@@ -57,14 +57,8 @@ func (s *Seller) inTx(ctx context.Context, requests []*request, do func(order.Tx
 
 // context returns the ctx of a batch, which has the values of the first buyer's, and does not end with it.
 func (s *Seller) context(buyers []*request) (context.Context, context.CancelFunc) {
-	ctx := s.Share(context.WithoutCancel(buyers[0].ctx), func() []context.Context {
-		var all []context.Context
-		for _, r := range buyers {
-			all = append(all, r.ctx)
-		}
-		return all
-	})
-	return context.WithTimeout(ctx, batchTimeout)
+	all := each(&batch{requests: buyers}, func(r *request) context.Context { return r.ctx })
+	return context.WithTimeout(s.Share(context.WithoutCancel(buyers[0].ctx), all), batchTimeout)
 }
 
 // lockBuyers locks the rows of the buyers of requests with a key. One transaction at a time places orders of a buyer: its

@@ -53,8 +53,8 @@ type Config struct {
 	Patience time.Duration
 
 	// Share returns the ctx of a step that is taken for several buyers at once, so that an observer of the Store knows for
-	// whom: buyers returns the ctx of the call of each, at any moment of the step.
-	Share func(ctx context.Context, buyers func() []context.Context) context.Context
+	// whom: buyers are the ctx of their calls.
+	Share func(ctx context.Context, buyers []context.Context) context.Context
 
 	OnBatch  func(orders int) // called with the number of orders that one transaction placed
 	OnLeases func(err error)  // called with why a batch sells without leases, or nil when it has them
@@ -81,7 +81,7 @@ type Seller struct {
 func New(c Config) *Seller {
 	c.LeaseWait, c.Patience = cmp.Or(c.LeaseWait, 500*time.Millisecond), cmp.Or(c.Patience, 250*time.Millisecond)
 	if c.Share == nil {
-		c.Share = func(ctx context.Context, _ func() []context.Context) context.Context { return ctx }
+		c.Share = func(ctx context.Context, _ []context.Context) context.Context { return ctx }
 	}
 	if c.OnBatch == nil {
 		c.OnBatch = func(int) {}

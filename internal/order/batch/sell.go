@@ -108,7 +108,7 @@ func (s *Seller) place(tx order.Tx, b *batch, leases *leases) error {
 func (b *batch) predict(levels order.Levels, limits order.Limits) (orders []order.Order) {
 	b.early = map[string]order.Order{}
 	for _, r := range b.requests {
-		if levels.Have(r.draft.Lines) && r.draft.Price(levels) == nil && limits.TooManyOpen(r.draft.Order) == nil {
+		if r.draft.Price(levels) == nil && limits.TooManyOpen(r.draft.Order) == nil {
 			b.early[r.draft.ID] = r.draft.Order
 			orders = append(orders, r.draft.Order)
 		}

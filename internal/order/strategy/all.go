@@ -2,9 +2,6 @@ package strategy
 
 import (
 	"embed"
-	"fmt"
-	"slices"
-	"strings"
 
 	"example.com/shop/internal/order"
 )
@@ -20,14 +17,6 @@ var Sources embed.FS
 // Names are the strategies that a shop may sell by, the default first: each is correct with any number of instances.
 func Names() []string {
 	return []string{"lanes", "batch", "redis", "conditional", "optimistic", "for-update"}
-}
-
-// Check returns an error if no shop may sell by a strategy of this name.
-func Check(name string) error {
-	if !slices.Contains(Names(), name) {
-		return fmt.Errorf("strategy: %.40q: want one of %s", name, strings.Join(Names(), ", "))
-	}
-	return nil
 }
 
 // New returns the strategy with one of these names. seller, of package batch, is lanes if it has a Locker, and batch if it
