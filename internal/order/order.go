@@ -207,13 +207,12 @@ func (d *Draft) Price(levels Levels) error {
 		if !read {
 			return ErrUnknownSKU
 		}
-		price := sku.Price
-		if price.Currency != total.Currency {
+		if sku.Price.Currency != total.Currency {
 			return ErrInvalid.with("sku %q costs %s and sku %q %s: order them one by one",
-				lines[0].SKU, total.Currency, lines[i].SKU, price.Currency)
+				lines[0].SKU, total.Currency, sku.Name, sku.Price.Currency)
 		}
-		lines[i].Price = price
-		total.Minor += price.Minor * lines[i].Units
+		lines[i].Price = sku.Price
+		total.Minor += sku.Price.Minor * lines[i].Units
 	}
 	d.Lines, d.Total = lines, total
 	d.CreatedAt, d.ExpiresAt = levels.At, levels.At.Add(d.hold)

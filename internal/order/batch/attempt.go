@@ -146,7 +146,6 @@ func (b *batch) claimKeys(tx order.Tx) error {
 	var claims []order.UsedKey
 	for _, r := range b.requests {
 		if r.key.Key != "" {
-			b.claimed = append(b.claimed, r.key)
 			o := order.Order{ID: r.order.ID, Buyer: r.key.Buyer, Key: r.key.Key}
 			claims = append(claims, order.UsedKey{Order: o, Fingerprint: r.fingerprint})
 		}
@@ -155,10 +154,11 @@ func (b *batch) claimKeys(tx order.Tx) error {
 	b.keep(func(r *request) bool {
 		if used, known := taken[r.key]; known {
 			r.used = &used
+		} else if r.key.Key != "" {
+			b.claimed = append(b.claimed, r.key)
 		}
 		return r.used == nil
 	})
-	b.claimed = slices.DeleteFunc(b.claimed, func(k order.BuyerKey) bool { _, known := taken[k]; return known })
 	return err
 }
 
