@@ -85,7 +85,7 @@ type Run struct {
 	Target    string  `json:"target,omitempty"`
 	ThinkMS   float64 `json:"think_ms"`
 	Seconds   float64 `json:"seconds,omitempty"` // for which each buyer ordered again and again; 0: each ordered once
-	Command   string  `json:"command"` // that repeats the run; passwords are left out
+	Command   string  `json:"command"`           // that repeats the run; passwords are left out
 }
 
 // Correct reports whether nothing was wrong.
