@@ -186,7 +186,7 @@ func (w *waiter) send(c Claim, end time.Time) (Grant, error) {
 func (w *waiter) beginTenure(sent time.Time, g Grant) error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if w.open.Err() != nil {
+	if w.draining {
 		return ErrClosed
 	}
 	if w.ctx.Err() != nil || time.Since(sent) >= w.opt.TTL-w.opt.Margin {

@@ -51,7 +51,7 @@
 //     handed to the next without a round trip, a bounded number of times and for a bounded time.
 //   - A key that is held can be taken again under the lease's context, by any goroutine; the last release frees it.
 //   - AcquireAll asks for several keys at once, and waits for them in sorted order, all or none.
-//   - Close gives all keys back, and does not wait for their holders.
+//   - Shutdown lets holders finish until its ctx ends, and names the keys that are held then; Close does not wait for them.
 //   - What a failing store has not released is asked for again, one key at a time, until the TTL has passed.
 //   - Holder names the holder of a key, by its Options.Identity. After ForceRelease the next fence is higher than any
 //     that the former holder can have used.

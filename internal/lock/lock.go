@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"sync"
 	"time"
 )
@@ -18,15 +19,16 @@ type Locker struct {
 	opt     Options
 	backend Backend
 
-	open     context.Context // ends with Close, while mu is held: then no lease begins any more
+	open     context.Context // ends with Close
 	shut     context.CancelFunc
 	work     sync.WaitGroup // calls and background requests; added to only while mu is held, or by one of them
 	closing  sync.Once
 	closeErr error // of the backend
 
-	mu      sync.Mutex        // never held during I/O, nor while user code runs
-	queues  map[string]*queue // of the keys that this process holds or asks for
-	overdue []overdue         // releases that have failed; releaseOverdue runs while there are any
+	mu       sync.Mutex        // never held during I/O, nor while user code runs
+	queues   map[string]*queue // of the keys that this process holds or asks for
+	draining bool              // no lease begins any more, but under the context of another one
+	overdue  []overdue         // releases that have failed; releaseOverdue runs while there are any
 }
 
 // overdue is a release to be repeated until its lease has run out.
@@ -95,27 +97,63 @@ func (l *Locker) Do(ctx context.Context, key string, fn func(ctx context.Context
 	return fn(lease.Context(), lease)
 }
 
-// Close ends all waiting, and all leases with the cause ErrClosed, also of holders that are at work: wait for them before.
-// It gives the keys back to the store, closes the backend, and returns when that is done. Later calls wait for the first,
-// and return what it does.
+// Shutdown ends all waiting with ErrClosed, waits until each lease is released by its holder, and then does what Close
+// does. Meanwhile leases are renewed. If ctx ends first, Shutdown does not wait any longer; its error is then also ctx's,
+// and names the keys that are held.
+func (l *Locker) Shutdown(ctx context.Context) error {
+	l.drain()
+	look := time.NewTicker(10 * time.Millisecond)
+	defer look.Stop()
+	for keys := l.held(); len(keys) > 0; keys = l.held() {
+		select {
+		case <-look.C:
+		case <-ctx.Done():
+			return errors.Join(fmt.Errorf("lock: shutdown: still held: %q: %w", keys, context.Cause(ctx)), l.Close())
+		}
+	}
+	return l.Close()
+}
+
+// held returns the keys that are held, in sorted order.
+func (l *Locker) held() (keys []string) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for key, q := range l.queues {
+		if q.tenure != nil {
+			keys = append(keys, key)
+		}
+	}
+	slices.Sort(keys)
+	return keys
+}
+
+// drain ends all waiting.
+func (l *Locker) drain() {
+	l.mu.Lock()
+	l.draining = true
+	var waiting []*Lease
+	for _, q := range l.queues {
+		if q.asking != nil {
+			waiting = append(waiting, q.asking.lease)
+		}
+		for e := q.waiting.Front(); e != nil; e = e.Next() {
+			waiting = append(waiting, e.Value.(*waiter).lease)
+		}
+	}
+	l.mu.Unlock()
+	for _, e := range waiting {
+		e.cancel(ErrClosed) // which may run code of the caller's context
+	}
+}
+
+// Close ends all waiting, and all leases with the cause ErrClosed, also of holders that are at work: Shutdown waits for
+// them. It gives the keys back to the store, closes the backend, and returns when that is done. Later calls wait for the
+// first, and return what it does.
 func (l *Locker) Close() error {
 	l.closing.Do(func() {
+		l.drain()
 		l.mu.Lock()
 		l.shut()
-		var waiting []*Lease
-		for _, q := range l.queues {
-			if q.asking != nil {
-				waiting = append(waiting, q.asking.lease)
-			}
-			for e := q.waiting.Front(); e != nil; e = e.Next() {
-				waiting = append(waiting, e.Value.(*waiter).lease)
-			}
-		}
-		l.mu.Unlock()
-		for _, e := range waiting {
-			e.cancel(ErrClosed) // which may run code of the caller's context
-		}
-		l.mu.Lock()
 		for _, q := range l.queues {
 			if q.tenure != nil {
 				q.tenure.endLocked(ErrClosed)

@@ -206,6 +206,57 @@ func (b slow) Release(ctx context.Context, c lock.Claim) error {
 	return b.Backend.Release(ctx, c)
 }
 
+// "Shutdown lets holders finish until its ctx ends, and names the keys that are held then": it "ends all waiting with ErrClosed,
+// waits until each lease is released by its holder", and "meanwhile leases are renewed".
+func TestLocker_Shutdown(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		locker := lock.New(lock.NewMemory(), lock.Options{})
+		lease := mustAcquire(t, locker, "key")
+		answers := make(chan error, 2)
+		go func() {
+			_, err := locker.Acquire(t.Context(), "key")
+			answers <- err
+		}()
+		synctest.Wait()
+		down := make(chan error, 1)
+		go func() { down <- locker.Shutdown(t.Context()) }()
+		synctest.Wait()
+		_, late := locker.Acquire(t.Context(), "another")
+		answers <- late
+		for range cap(answers) {
+			if err := <-answers; !errors.Is(err, lock.ErrClosed) || !errors.Is(err, lock.ErrNotAcquired) {
+				t.Errorf("Acquire: %v, want ErrClosed and ErrNotAcquired", err)
+			}
+		}
+		time.Sleep(time.Hour)
+		again, err := locker.Acquire(lease.Context(), "key")
+		if err != nil {
+			t.Fatalf("Acquire under the lease's context: %v", err)
+		}
+		mustRelease(t, again)
+		if n := len(down); n != 0 {
+			t.Fatal("Shutdown did not wait for the holder")
+		}
+		mustRelease(t, lease)
+		if err := <-down; err != nil {
+			t.Errorf("Shutdown: %v", err)
+		}
+	})
+	synctest.Test(t, func(t *testing.T) {
+		locker := lock.New(lock.NewMemory(), lock.Options{})
+		lease := mustAcquire(t, locker, "a key")
+		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+		defer cancel()
+		err := locker.Shutdown(ctx)
+		if !errors.Is(err, context.DeadlineExceeded) || !strings.Contains(err.Error(), `"a key"`) {
+			t.Errorf("Shutdown: %v, want DeadlineExceeded and the key's name", err)
+		}
+		if cause := context.Cause(lease.Context()); !errors.Is(cause, lock.ErrClosed) {
+			t.Errorf("cause %v, want ErrClosed", cause)
+		}
+	})
+}
+
 // Close "returns when that is done", whoever calls it.
 func TestLocker_CloseTwice(t *testing.T) {
 	t.Parallel()

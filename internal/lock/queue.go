@@ -77,7 +77,7 @@ func (w *waiter) enqueueLocked(parent *Lease) error {
 	switch {
 	case q != nil && q.tenure != nil && q.tenure.reenterLocked(parent, w.lease):
 		return nil
-	case l.open.Err() != nil:
+	case l.draining:
 		return ErrClosed
 	case q == nil:
 		q = &queue{key: key, asking: w}

@@ -177,7 +177,7 @@ func (t *tenure) removeLocked(e *Lease) {
 func (t *tenure) handOverLocked() bool {
 	now, o := time.Now(), t.locker.opt
 	held := now.Sub(t.granted)
-	if t.locker.open.Err() != nil || t.ending || held > o.HandoffTime || t.deadline.Sub(now) < (o.TTL-o.Margin)/2 ||
+	if t.locker.draining || t.ending || held > o.HandoffTime || t.deadline.Sub(now) < (o.TTL-o.Margin)/2 ||
 		int64(t.handoffs) >= min(held.Microseconds(), fenceGap-1) {
 		return false
 	}
