@@ -35,14 +35,14 @@ type Parts struct {
 	Seller   *batch.Seller   // under leases, unless the strategy is batch
 	Locker   strategy.Locker // the one that the instances share
 
-	hooks   Hooks
-	log     *slog.Logger
-	closers []func() error
-	metrics *observe.Metrics
-	traces  *observe.Traces // nil: off
-	leases  lock.Backend
-	locker  *lock.Locker
-	orders  *order.Service
+	hooks     Hooks
+	log       *slog.Logger
+	closers   []func() error
+	metrics   *observe.Metrics
+	traces    *observe.Traces // nil: off
+	lockStore lock.Backend
+	locker    *lock.Locker
+	orders    *order.Service
 }
 
 // open opens all parts. The caller has to close what it returns, even with an error.
@@ -101,7 +101,7 @@ func (p *Parts) openDatabase(ctx context.Context) (err error) {
 // openLocker opens the lock that all instances share: in Redis or, without one, in this process.
 func (p *Parts) openLocker(ctx context.Context) (err error) {
 	if address := p.Settings.Redis; address == "" {
-		p.leases = lock.NewMemory()
+		p.lockStore = lock.NewMemory()
 	} else {
 		if p.Redis, err = p.OpenRedis(ctx, address); err != nil {
 			return err
@@ -112,12 +112,12 @@ func (p *Parts) openLocker(ctx context.Context) (err error) {
 				return err
 			}
 		}
-		p.leases = lock.NewRedis(p.Redis)
-		if err := leaseCheck(p.leases, address)(ctx); permanent(err) { // a replica, or a missing right
+		p.lockStore = lock.NewRedis(p.Redis)
+		if err := leaseCheck(p.lockStore, address)(ctx); permanent(err) { // a replica, or a missing right
 			return err
 		}
 	}
-	p.locker = p.NewLocker(strategy.SharedLock, p.leases)
+	p.locker = p.NewLocker(strategy.SharedLock, p.lockStore)
 	p.Locker = strategy.LockerOf(p.locker)
 	if wrap := p.hooks.Locker; wrap != nil {
 		p.Locker = wrap(p.Locker)
@@ -239,7 +239,7 @@ func (p *Parts) handlers(draining func() bool) (buyers, operator http.Handler) {
 		Metrics:  p.metrics.Handler(),
 	}
 	if p.Settings.Redis != "" {
-		config.Checks = append(config.Checks, p.check("redis", p.Strategy != "redis", leaseCheck(p.leases, p.Settings.Redis)))
+		config.Checks = append(config.Checks, p.check("redis", p.Strategy != "redis", leaseCheck(p.lockStore, p.Settings.Redis)))
 	}
 	if len(p.Database.Hosts()) > 1 {
 		config.Primary = func() string {
@@ -271,11 +271,11 @@ func (p *Parts) handlers(draining func() bool) (buyers, operator http.Handler) {
 }
 
 // leaseCheck takes a lease on a key of this instance alone, as an order does on its SKUs. The next check takes it again.
-func leaseCheck(leases lock.Backend, address string) func(context.Context) error {
+func leaseCheck(backend lock.Backend, address string) func(context.Context) error {
 	claim := lock.Claim{Key: "ready:" + rand.Text(), Owner: "ready", TTL: 2 * time.Second}
 	servers, _ := RedisAddress(address)
 	return func(ctx context.Context) error {
-		if _, err := leases.Acquire(ctx, claim); err != nil {
+		if _, err := backend.Acquire(ctx, claim); err != nil {
 			return fmt.Errorf("redis at %s: %w", servers, err)
 		}
 		return nil

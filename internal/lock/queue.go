@@ -116,14 +116,15 @@ func (w *waiter) await() (granted, ok bool) {
 func (w *waiter) leave() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	switch {
-	case w.element != nil:
+	if w.element != nil {
 		w.queue.waiting.Remove(w.element)
-	case <-w.woken: // true: it was handed the lease. The channel has a value whenever element is nil
-		w.work.Go(func() { _ = w.lease.Release() }) // its error is of no use to the caller
-	default:
-		w.wakeNextLocked(w.queue, w.owner)
+		return
 	}
+	if handed := <-w.woken; handed { // the channel has a value, since element is nil
+		w.work.Go(func() { _ = w.lease.Release() }) // its error is of no use to the caller
+		return
+	}
+	w.wakeNextLocked(w.queue, w.owner)
 }
 
 // wakeNextLocked lets the next waiter ask the store. owner is in the store's queue already, and so passed on; it may be

@@ -19,14 +19,14 @@ type tenure struct {
 	deadline time.Time // until when the current lease is trusted, if it is not renewed
 	handoffs int
 
-	first   *Lease    // the current lease
+	first   *Lease    // of the current holder
 	leases  []*Lease  // it and those taken under it, until each is released
 	entered time.Time // when it began
 
 	timer    *time.Timer // for the next renewal or the end
 	renewAt  time.Time
 	renewing bool // a renewal is under way
-	last     bool // all contexts had ended when a renewal was last due: none follows the next that succeeds
+	last     bool // no context was left when a renewal was last due: one more that succeeds is the last
 	ending   bool // the current lease is not renewed any more
 
 	over  bool

@@ -161,7 +161,7 @@ func TestBatch_oneOrderOfEach(t *testing.T) {
 	})
 }
 
-// "After a batch that left nothing of a SKU, its buyers wait in a queue of their own: its leader reads the stock without a
+// "After a batch that left nothing of a SKU, its next buyers wait in a queue of their own: its leader reads the stock without a
 // transaction, and refuses them for as long as nothing is left." It needs no lease for that.
 func TestBatch_soldOut(t *testing.T) {
 	t.Parallel()

@@ -4,13 +4,13 @@
 //
 //	validate -> check that the SKUs exist -> replay a known idempotency key, or sell: by a Strategy
 //
-// A Strategy (package strategy; the default, lanes, and batch are package batch) decides which lock is held and how units
-// are taken.
+// A Strategy decides which lock is held and how units are taken. Package strategy has them, but for two: lanes, the
+// default, and batch are package batch.
 //
 // An order has several lines, all or nothing. Lines of the same SKU count as one, at the place of the first. The total
 // is computed here, from the current prices, which must be in one currency. The times of an order are by the database's
-// clock when the stock was read; an order that a batch has written before has the time as it was known then, off by
-// less than a second. Movements of its end have the instance's time.
+// clock when the stock was read; an order that a batch wrote by a prediction has the predicted time, off by less than a
+// second. Movements of its end have the instance's time.
 //
 // An order ends once: paid, by the payment provider's word (Service.TakePayment), and its units are sold; cancelled, or
 // expired because it was not paid in time, and its units are available again. An end needs only the order's own row lock:

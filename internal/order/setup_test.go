@@ -56,6 +56,7 @@ type bundle struct {
 	spy     *spyStore    // around db
 	shared  *lock.Locker // stands for the lock that all instances share
 	config  config
+	lockers map[string]strategy.Locker
 }
 
 // setup returns an instance over a database, with a lock in memory, which sells by the strategy redis.
@@ -83,6 +84,7 @@ func (c config) open(t testing.TB, change ...func(*config)) *bundle {
 
 	lockers := map[string]strategy.Locker{strategy.SharedLock: strategy.LockerOf(b.shared), lab.MemoryLock: strategy.LockerOf(own)}
 	maps.Copy(lockers, c.lockers)
+	b.lockers = lockers
 	if c.wrap != nil {
 		lockers[strategy.SharedLock] = c.wrap(lockers[strategy.SharedLock])
 	}
@@ -167,7 +169,7 @@ func locks(t *testing.T, db *store.Store) map[string]strategy.Locker {
 // offered are the strategies that an instance can use.
 func offered(b *bundle) []lab.Offer {
 	return slices.DeleteFunc(slices.Clone(b.offers), func(o lab.Offer) bool {
-		return o.Missing != "" || o.Name == "for-update" && b.db.IsSQLite()
+		return o.Lock != "" && b.lockers[o.Lock] == nil || o.Name == "for-update" && b.db.IsSQLite()
 	})
 }
 

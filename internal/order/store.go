@@ -19,9 +19,9 @@ type Store interface {
 	// A deadlock runs fn again, a few times. On MySQL the COMMIT does not heed the cancellation of ctx; on SQLite, one that
 	// is cancelled is rolled back. ErrBusy: nothing was changed. fn returns ErrNothing if it has nothing to commit.
 	//
-	// If the answer to the COMMIT is lost, InTx writes the row of an idempotency key with which the transaction places an
-	// order on another connection to find out whether it was done: if so, that is no error; if not, fn runs again. If
-	// that also fails, or the transaction places none, the error is ErrUnknownOutcome.
+	// If the answer to the COMMIT is lost, InTx finds out on another connection whether it was done: it writes the
+	// idempotency key of an order that the transaction has placed, which waits for that transaction. If it was done, that
+	// is no error; if not, fn runs again. If the question also fails, or no order was placed, the error is ErrUnknownOutcome.
 	InTx(ctx context.Context, fn func(Tx) error) error
 
 	// UsedKeys returns the keys that are on record.

@@ -43,9 +43,8 @@ func judge(commits, claims fates, beforeClaim func(n int)) func(statement string
 	}
 }
 
-// "If the answer to the COMMIT is lost, InTx writes the row of an idempotency key with which the transaction places an
-// order on another connection to find out whether it was done": each order ends as exactly one outcome, and the buyer's
-// retry gets it.
+// "If the answer to the COMMIT is lost, InTx finds out on another connection whether it was done": each order ends as exactly
+// one outcome, and the buyer's retry gets it.
 func TestService_Place_ambiguousCommit(t *testing.T) {
 	t.Parallel()
 	const pass, drop, mute, hang = testserver.Pass, testserver.Drop, testserver.Mute, testserver.Hang

@@ -53,6 +53,7 @@ func (s *Store) Levels(ctx context.Context, lines ...order.Line) (order.Levels, 
 	seen := s.changes()
 	wanted := order.Order{Lines: lines}
 	levels, err := s.levels(s.db.WithContext(ctx), wanted.SKUs())
+	// Too few units are a refusal, which has to be confirmed.
 	if err == nil && levels.Cover(&order.Draft{Order: wanted}) != nil {
 		err = s.unconfirmed(ctx, seen)
 	}

@@ -108,8 +108,9 @@ func (s *Store) changes() int {
 	return changes
 }
 
-// confirm returns a refusal, or why it is unconfirmed, if it says that something was missing since changes returned seen. The
-// end of an order is final: no server can be wrong about it.
+// confirm returns refusal. If that says that something is missing, and the server that said so may have been replaced since
+// changes returned seen, confirm returns an order.ErrBusy instead. The end of an order is final: no server can be wrong about
+// it.
 func (s *Store) confirm(ctx context.Context, seen int, refusal error) error {
 	for _, missing := range []error{
 		order.ErrSoldOut, order.ErrTooManyOpen, order.ErrPurchaseLimit, order.ErrUnknownSKU, order.ErrNotFound, order.ErrNoPayment, order.ErrNothing,

@@ -214,8 +214,8 @@ func TestStore_InTx_heedsContextUntilCommit(t *testing.T) {
 	})
 }
 
-// "If that also fails, or the transaction places none, the error is ErrUnknownOutcome": the transaction was done, or not. A connection that is lost
-// before the COMMIT is ErrBusy: nothing was changed.
+// "If the question also fails, or no order was placed, the error is ErrUnknownOutcome": the transaction was done, or not. A
+// connection that is lost before the COMMIT is ErrBusy: nothing was changed.
 func TestStore_InTx_connectionIsLost(t *testing.T) {
 	t.Parallel()
 	storetest.EachServer(t, func(t *testing.T, kind storetest.Kind) {

@@ -15,16 +15,16 @@ import (
 
 // batch is one attempt of a transaction.
 type batch struct {
-	requests []*request             // not refused so far; in the end, those that are done
-	claimed  []order.BuyerKey       // keys that it has written
-	early    map[string]order.Order // that are written before the stock is read, by id
-	levels   order.Levels           // of the rows that it has locked; from decide on, as they will be
-	ahead    time.Duration          // of the database's clock to this process's
-	fences   map[string]int64       // of the leases, by SKU; none for a SKU that is sold without
-	locked   []string               // SKUs whose row another transaction has locked
+	requests       []*request             // not refused so far; in the end, those that are done
+	claimed        []order.BuyerKey       // keys that it has written
+	early          map[string]order.Order // that are written before the stock is read, by id
+	levels         order.Levels           // of the rows that it has locked; from decide on, as they will be
+	ahead          time.Duration          // of the database's clock to this process's
+	fences         map[string]int64       // of the leases, by SKU; none for a SKU that is sold without
+	lockedByOthers []string               // SKUs whose row another transaction has locked
 }
 
-// errRead rolls back an attempt that refuses nothing by what it has read.
+// errRead rolls back an attempt that only reads. Unlike order.ErrNothing, it refuses nobody: the store has nothing to confirm.
 var errRead = errors.New("nothing is decided")
 
 // inTx runs do in a transaction, again after a deadlock. Without an error, the attempt that it returns is committed, or has
@@ -42,15 +42,18 @@ func (s *Seller) inTx(ctx context.Context, requests []*request, do func(order.Tx
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	if len(s.known) > maxKnown {
+		clear(s.known)
+	}
 	maps.Copy(s.known, b.levels.SKUs)
 	if len(b.levels.SKUs) > 0 {
 		s.ahead = b.ahead
 	}
 	for sku := range b.levels.SKUs {
-		delete(s.locked, sku)
+		delete(s.lockedByOthers, sku)
 	}
-	for _, sku := range b.locked {
-		s.locked[sku] = true
+	for _, sku := range b.lockedByOthers {
+		s.lockedByOthers[sku] = true
 	}
 	return b, nil
 }
@@ -91,10 +94,10 @@ func (s *Seller) lockRows(tx order.Tx, b *batch, moves func(*request) bool) (err
 	b.ahead = time.Until(b.levels.At)
 	b.keep(func(r *request) bool {
 		for _, sku := range r.order.SKUs() {
-			if _, locked := b.levels.SKUs[sku]; locked || !moves(r) {
+			if _, ours := b.levels.SKUs[sku]; ours || !moves(r) {
 				continue
 			}
-			b.locked = append(b.locked, sku)
+			b.lockedByOthers = append(b.lockedByOthers, sku)
 			if r.ending != nil && r.ending.NoWait {
 				r.refusal = fmt.Errorf("%w: another transaction has locked the row of sku %q", order.ErrBusy, sku)
 			} else {

@@ -34,6 +34,9 @@ const (
 	// about the same time, and before the stock of what was sold out is read.
 	gatherTime = time.Millisecond
 
+	// maxKnown is how many SKUs are remembered as the last batch has left them.
+	maxKnown = 10_000
+
 	// batchTimeout is the time limit of a batch, longer than a transaction's own.
 	batchTimeout = 40 * time.Second
 )
@@ -65,16 +68,16 @@ type Seller struct {
 	Config
 	leaders sync.WaitGroup
 
-	mu       sync.Mutex
-	selling  queue                // orders to be placed
-	unsold   queue                // orders to be placed, of an SKU that was sold out
-	ending   queue                // orders to be ended
-	behind   queue                // orders of both kinds whose rows another transaction has locked
-	locked   map[string]bool      // SKUs whose row another transaction had locked
-	unleased map[string]bool      // keys of leases that could not be had
-	failures int                  // waits for leases since the last that succeeded
-	known    map[string]stock.SKU // as the last batch has left them
-	ahead    time.Duration        // of the database's clock to this process's
+	mu             sync.Mutex
+	selling        queue                // orders to be placed
+	soldOut        queue                // orders to be placed, of an SKU that was sold out
+	ending         queue                // orders to be ended
+	behind         queue                // orders of both kinds whose rows another transaction has locked
+	unleased       map[string]bool      // keys of leases that could not be had
+	lockedByOthers map[string]bool      // SKUs whose row another transaction had locked
+	failures       int                  // waits for leases since the last that succeeded
+	known          map[string]stock.SKU // as the last batch has left them
+	ahead          time.Duration        // of the database's clock to this process's
 }
 
 // New returns the Seller of an instance.
@@ -89,9 +92,9 @@ func New(c Config) *Seller {
 	if c.OnLeases == nil {
 		c.OnLeases = func(error) {}
 	}
-	s := &Seller{Config: c, locked: map[string]bool{}, unleased: map[string]bool{}, known: map[string]stock.SKU{}}
+	s := &Seller{Config: c, lockedByOthers: map[string]bool{}, unleased: map[string]bool{}, known: map[string]stock.SKU{}}
 	s.selling = queue{seller: s, serve: s.sell}
-	s.unsold = queue{seller: s, serve: func(b []*request) { s.guard(b, s.refuse) }, pause: gatherTime}
+	s.soldOut = queue{seller: s, serve: func(b []*request) { s.guard(b, s.refuse) }, pause: gatherTime}
 	s.ending = queue{seller: s, serve: func(b []*request) { s.guard(b, s.end) }}
 	s.behind = queue{seller: s, serve: func(b []*request) { s.guard(b, s.awaitRows) }, pause: pollTime}
 	return s
@@ -119,14 +122,14 @@ func (s *Seller) await(r *request) error {
 func (s *Seller) Queued() int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return len(s.selling.requests) + len(s.unsold.requests) + len(s.ending.requests) + len(s.behind.requests)
+	return len(s.selling.requests) + len(s.soldOut.requests) + len(s.ending.requests) + len(s.behind.requests)
 }
 
 // Close answers the waiting requests with lock.ErrClosed, waits for the batches that are being served, and lets no more
 // requests in. Calling it again is safe.
 func (s *Seller) Close() {
 	s.mu.Lock()
-	for _, q := range []*queue{&s.selling, &s.unsold, &s.ending, &s.behind} {
+	for _, q := range []*queue{&s.selling, &s.soldOut, &s.ending, &s.behind} {
 		q.closed = true
 		q.requests = q.admitLocked(q.requests)
 	}

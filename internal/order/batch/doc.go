@@ -1,5 +1,5 @@
 // Package batch places the orders of all buyers who wait in an instance in one transaction, whatever SKUs they want, and
-// ends orders in the same way.
+// ends orders in the same way. The strategy lanes is a Seller with a Locker, the strategy batch is one without.
 //
 // What an order costs is its statements, not its rows. So buyers wait in a queue, in the order of their arrival; its
 // leader takes all of them, one order of each and some 256 lines at most, places their orders by one transaction with
@@ -24,6 +24,6 @@
 // of their orders, and wait behind for them. The row of the buyer is locked only for a request with a key.
 //
 // A lone buyer is served at once; behind a batch of several, the next one gathers for a millisecond. After a batch that
-// left nothing of a SKU, its buyers wait in a queue of their own: its leader reads the stock without a transaction, and
+// left nothing of a SKU, its next buyers wait in a queue of their own: its leader reads the stock without a transaction, and
 // refuses them for as long as nothing is left.
 package batch

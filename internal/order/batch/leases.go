@@ -20,7 +20,7 @@ type leases struct {
 	ctx    context.Context //nolint:containedctx // of the batch
 	asked  bool
 	held   strategy.Leases    // nil for none
-	cancel context.CancelFunc // of the ctx that bounds the wait; when it ends, they are renewed once more at most
+	cancel context.CancelFunc // of the ctx that bounds the wait, and then the renewals: one at most follows its end
 }
 
 // acquire waits for the lease of the SKU that most orders of the batch want, and takes the leases of its other SKUs that are

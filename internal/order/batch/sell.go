@@ -29,8 +29,8 @@ func (s *Seller) queueOf(r *request) *queue {
 	for _, line := range r.order.Lines {
 		switch sku, known := s.known[line.SKU]; {
 		case known && sku.Level.Available == 0:
-			return &s.unsold
-		case s.locked[line.SKU]:
+			return &s.soldOut
+		case s.lockedByOthers[line.SKU]:
 			q = &s.behind
 		}
 	}
@@ -52,8 +52,9 @@ func (s *Seller) sell(buyers []*request) {
 	})
 }
 
-// place is one attempt of the transaction. The instances take turns from the leases on. So the orders are written before,
-// as they will be if the SKUs are sold at the same terms as the last time, and mended if not.
+// place is one attempt of the transaction. It writes the orders before it asks for the leases, for which the instances queue:
+// no other transaction waits for these rows. They are written as they will be if the SKUs are sold at the same terms as the
+// last time, and mended if not.
 func (s *Seller) place(tx order.Tx, b *batch, leases *leases) error {
 	if err := s.lockBuyers(tx, b); err != nil {
 		return err
@@ -75,6 +76,7 @@ func (s *Seller) place(tx order.Tx, b *batch, leases *leases) error {
 	if err := s.lockRows(tx, b, all); err != nil {
 		return err
 	}
+	// The predicted time of the orders stays if it is less than a second off: otherwise each of them had to be mended.
 	if b.levels.At.Sub(recalled.At).Abs() < time.Second {
 		b.levels.At = recalled.At
 	}
@@ -98,6 +100,7 @@ func (s *Seller) place(tx order.Tx, b *batch, leases *leases) error {
 		return err
 	}
 	b.fences = leases.fences(b.levels)
+	// The rows are locked, the units are there, and the fences are higher: Move changes all of them.
 	if err := tx.Move(b.movements(b.levels.At)...); err != nil {
 		return err
 	}
@@ -116,7 +119,8 @@ func (b *batch) predict(levels order.Levels, limits order.Limits) (orders []orde
 	return orders
 }
 
-// mend returns the orders that were written early and are not placed like that, and those that are still to be written.
+// mend returns the orders that were written early and are refused or placed otherwise, and those that are still to be
+// written.
 func (b *batch) mend() (wrong []string, missing []order.Order) {
 	for _, o := range b.orders() {
 		early, written := b.early[o.ID]
@@ -154,6 +158,7 @@ func (b *batch) decide(limits order.Limits) {
 	})
 }
 
+// refusal prices the order by the locked rows, and returns why it is not placed.
 func (b *batch) refusal(r *request, limits order.Limits) error {
 	if r.ctx.Err() != nil {
 		return r.left() // the client may have been refused by another instance meanwhile

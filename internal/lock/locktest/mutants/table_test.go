@@ -88,7 +88,7 @@ var lockerMutants = []mutant{
 		{"acquire.go", "\t\tw.wakeNextLocked(w.queue, w.owner)\n", ""},
 	}},
 	{"a turn that comes as one gives up is passed on: forgets it", sim, []edit{
-		{"queue.go", "\t\tw.wakeNextLocked(w.queue, w.owner)\n", ""},
+		{"queue.go", "\tw.wakeNextLocked(w.queue, w.owner)\n", ""},
 	}},
 	{"a lease that comes as one gives up is released: forgets it", sim, []edit{
 		{"queue.go", "w.work.Go(func() { _ = w.lease.Release() })", ""},
