@@ -49,7 +49,7 @@ func TestQuotes(t *testing.T) {
 	}
 }
 
-// quotesOf adds the quotes of a file to those of all.
+// quotesOf adds the quotes of a file.
 func quotesOf(path string, quotes map[string][]string) error {
 	files := token.NewFileSet()
 	file, err := parser.ParseFile(files, path, nil, parser.ParseComments)

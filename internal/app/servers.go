@@ -126,7 +126,7 @@ func RedisAddress(address string) (string, error) {
 // redisServers are what --redis names: one server, the Sentinels of one that may be replaced, or some nodes of a Cluster.
 type redisServers struct {
 	addrs     []string
-	tls       **tls.Config // as the URL has it; the name in the certificate is that of the host dialed
+	tls       **tls.Config // from the URL; the certificate must name the host that is dialed
 	passwords []string
 	open      func() redis.UniversalClient
 }
@@ -252,7 +252,7 @@ func (p *Parts) OpenRedis(ctx context.Context, address string) (redis.UniversalC
 	return client, nil
 }
 
-// awaitRedis pings until the server answers or ctx ends. The error is that of the last ping which ctx did not end.
+// awaitRedis pings until the server answers or ctx ends. It returns the error of the last ping that ctx did not end.
 func awaitRedis(ctx context.Context, client redis.UniversalClient) error {
 	var last error
 	for {

@@ -25,7 +25,7 @@ type spanBook struct{ *tracetest.InMemoryExporter }
 
 func (spanBook) Shutdown(context.Context) error { return nil }
 
-// ofRequests returns the spans of the HTTP server and those of calls to other servers.
+// ofRequests returns the spans of the HTTP server, and the spans of its calls to other servers.
 func (b spanBook) ofRequests() (requests, below tracetest.SpanStubs) {
 	for _, span := range b.GetSpans() {
 		if span.SpanKind == trace.SpanKindServer {

@@ -617,7 +617,7 @@ func TestLocker_FailingStore(t *testing.T) {
 	})
 }
 
-// The Observer is told of each thing that happens to a lease.
+// An Observer is told when a caller waited, and when a lease was contended, released or lost.
 func TestObserver(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var mu sync.Mutex

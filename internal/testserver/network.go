@@ -5,7 +5,6 @@ import (
 	"net"
 	"sync"
 	"testing"
-	"time"
 )
 
 // Listen listens on a free port of this machine until the test ends. serve gets each client in a goroutine of its own.
@@ -44,31 +43,4 @@ func listen(ctx context.Context, serve func(ctx context.Context, client net.Conn
 		end()
 		running.Wait()
 	}, nil
-}
-
-// Relay listens in front of a server, as Listen does: carry gets both connections of a client. A client is disconnected
-// if the server cannot be reached.
-func Relay(t testing.TB, server string, carry func(client, server net.Conn)) (addr string) {
-	t.Helper()
-	return Listen(t, func(client net.Conn) {
-		behind, err := net.DialTimeout("tcp", server, time.Minute)
-		if err != nil {
-			return
-		}
-		defer behind.Close()
-		carry(client, behind)
-	})
-}
-
-// BothWays runs what carries requests and what carries answers, and returns when both have ended. The first to end
-// closes both connections, which ends the other.
-func BothWays(client, server net.Conn, requests, answers func()) {
-	var both sync.WaitGroup
-	for _, way := range []func(){requests, answers} {
-		both.Go(func() {
-			defer func() { _, _ = client.Close(), server.Close() }()
-			way()
-		})
-	}
-	both.Wait()
 }

@@ -56,16 +56,13 @@ func (p Program) Migrate(ctx context.Context, variables []string) error {
 // password are for variables.
 func (p Program) Start(ctx context.Context, n int, variables []string, flags ...string) (*Process, error) {
 	args := append([]string{"serve", "--listen=127.0.0.1:0", "--operator-listen=127.0.0.1:0"}, flags...)
-	ready := []string{Ready, "The operator's API is at http://"}
+	ready := []string{"The shop is open at http://", "The operator's API is at http://"}
 	process, err := Start(ctx, n, ready, p.File, append(p.Environ(), variables...), args...)
 	if err == nil {
 		process.keys = p.Keys
 	}
 	return process, err
 }
-
-// Ready begins the line by which a shop says where it serves.
-const Ready = "The shop is open at http://"
 
 // Process is a server in a process of its own, which can be measured, paused and killed.
 type Process struct {

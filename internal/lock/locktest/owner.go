@@ -113,7 +113,7 @@ func renewalNeverRevives(t *testing.T, h Harness) {
 	second.gets(t)
 }
 
-// ownerAsksAgain: "A request that is repeated after a lost reply finds its own lease." A release tells the store which fences
+// ownerAsksAgain proves: "A request that is repeated after a lost reply finds its own lease." A release tells the store which fences
 // were used.
 func ownerAsksAgain(t *testing.T, h Harness) {
 	o := owner{h.backend(t), lock.Claim{Key: key(t), Owner: "me", TTL: long}}

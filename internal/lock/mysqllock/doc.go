@@ -9,7 +9,7 @@
 //
 // Each key has a row in the table locks: owner, deadline, fence. Each request that succeeds is one statement, an
 // UPDATE of the row, on the condition that the key is free, has run out, or is the caller's own. The fence comes back
-// with the answer, by LAST_INSERT_ID. If the UPDATE of an acquisition matches no row, a SELECT tells for how long the
+// with the answer, by LAST_INSERT_ID. If the UPDATE of an acquisition matches no row, a SELECT reads for how long the
 // key is still held, and a row that is missing is inserted as a free one. No connection is kept while a lease is
 // held.
 //

@@ -236,7 +236,7 @@ func (s *sim) checkHistory() {
 	}
 }
 
-// checkPairs: of all leases on a key, one at a time is trusted. "Each lease has a fence, higher than that of every earlier
+// checkPairs checks that one lease on a key is trusted at a time. "Each lease has a fence, higher than that of every earlier
 // lease on its key".
 func (s *sim) checkPairs(leases []*lease) {
 	for i, b := range leases {
@@ -264,7 +264,7 @@ func (s *sim) judge(a, b *lease) (rule string) {
 		return "two leases are trusted"
 	}
 	// They were granted in this order if one was there before the other was asked for; or if both were trusted, each in
-	// its time. An answer may come later than that of a later grant, if its process was paused or the store forgot.
+	// its time. The answers may come the other way round if a process was paused or the store forgot.
 	ordered := a.begin.Before(b.tenure.sent) || trusted && !forgot
 	if ordered && b.fence <= a.fence {
 		return "fences do not rise"
