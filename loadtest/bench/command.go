@@ -18,9 +18,9 @@ import (
 	"time"
 
 	"github.com/alecthomas/kong"
-	"github.com/shirou/gopsutil/v4/load"
 
 	"example.com/shop/loadtest/result"
+	"example.com/shop/loadtest/shopclient"
 )
 
 // ErrBroken means that the books of a shop are wrong. The tables have said which.
@@ -92,30 +92,23 @@ func (c *Command) measure(ctx context.Context, out, log io.Writer) (held []conte
 	if err != nil {
 		return held, err
 	}
-	e := &environment{Command: c, dir: dir, say: func(line string) { fmt.Fprintln(log, line) }}
-	e.Later(func() error { return os.RemoveAll(dir) })
-	defer func() { err = errors.Join(err, e.Close()) }()
-	busy := "unknown" // before the run: of the last 1, 5 and 15 minutes
-	if l, err := load.Avg(); err == nil {
-		busy = fmt.Sprint(l.Load1, " ", l.Load5, " ", l.Load15)
-	}
-	r, err := newRun(ctx, e)
-	if err != nil {
-		return held, err
-	}
-	database, cache, err := e.versions(ctx, r.own.redis)
-	if err != nil {
+	r := &run{Command: c, dir: dir, say: func(line string) { fmt.Fprintln(log, line) }, conns: shopclient.NewConnections(clerks, patience)}
+	r.Later(func() error { r.conns.CloseIdleConnections(); return os.RemoveAll(dir) })
+	defer func() { err = errors.Join(err, r.Close()) }()
+	if err := r.start(ctx); err != nil {
 		return held, err
 	}
 	m := result.ThisMachine()
-	fmt.Fprintf(out, "%s, %d cores, %s/%s, %s; load before the run %s\n", cmp.Or(m.CPUModel, "unknown processor"), runtime.NumCPU(), m.OS, m.Arch, m.Go, busy)
-	fmt.Fprintf(out, "database: %s, %s\nredis: %s\n", database, e.durable, cache)
+	fmt.Fprintf(out, "%s, %d cores, %s/%s, %s\n", cmp.Or(m.CPUModel, "unknown processor"), runtime.NumCPU(), m.OS, m.Arch, m.Go)
+	fmt.Fprintf(out, "database: %s\nredis: %s\n", r.database, redisVersion(ctx, r.own.redis))
 	fmt.Fprintf(out, "each strategy on %d shop processes, for %v in each of %d rounds\n", instances, c.Time, c.Rounds)
 	for _, one := range allCases() {
 		if !slices.Contains(c.Cases, one.name) {
 			continue
 		}
-		one = one.with(c.Buyers)
+		if c.Buyers > 0 {
+			one.buyers, one.about = []int{c.Buyers}, fmt.Sprintf("%s; --buyers %d", one.about, c.Buyers)
+		}
 		if err := r.hold(ctx, &one); err != nil {
 			return held, fmt.Errorf("%s: %w", one.name, err)
 		}

@@ -33,7 +33,7 @@ type round struct {
 // race lets a crowd buy: each buyer once at the same moment for a length of 0, and again and again for any other.
 // That begins when each buyer has had an answer, and a fifth of the length has passed: before, the shop's own
 // connections would be dialled, and a strategy with a long queue had not shown its pace.
-func race(ctx context.Context, who *row, c contest, skus []string, length time.Duration) (round, error) {
+func race(ctx context.Context, who row, c contest, skus []string, length time.Duration) (round, error) {
 	r := crowd.Race{
 		Strategy: who.strategy, Think: -1, Buyers: who.buyers, Duration: length, Timeout: patience,
 		SKUs: skus, Skew: c.skew, Least: c.least, Lines: c.lines, Pay: c.pay, Cancel: c.cancel, Orders: maxOpen,

@@ -17,16 +17,27 @@ import (
 	"example.com/shop/loadtest/shops"
 )
 
-// startShop starts one of n shops of the fleet that stand beside each other.
-func (e *environment) startShop(ctx context.Context, f *fleet, strategy string, n int) (*shops.Process, error) {
-	return f.Start(ctx, n, f.variables, append([]string{
-		"--strategy=" + strategy, "--log-level=warn", "--reconcile-at=off", "--drain=5s", "--pay-within=24h", "--max-in-flight=20000",
-		"--lock-wait=90s", "--rate-limit=100000", fmt.Sprint("--max-open-orders=", maxOpen),
-	}, e.ShopFlag...)...)
+// startAll starts the shops of a fleet that sell by a strategy or, without a fleet, the handlers that do nothing.
+func (r *run) startAll(ctx context.Context, f *fleet, strategy string) (all []*shops.Process, err error) {
+	for range instances {
+		p, err := r.startOne(ctx, f, strategy, instances)
+		if err != nil {
+			return nil, err
+		}
+		r.Later(p.Stop)
+		all = append(all, p)
+	}
+	return all, nil
 }
 
-// startNothing starts one of n handlers that do nothing.
-func startNothing(ctx context.Context, n int) (*shops.Process, error) {
+// startOne starts one of n that stand beside each other.
+func (r *run) startOne(ctx context.Context, f *fleet, strategy string, n int) (*shops.Process, error) {
+	if f != nil {
+		return f.Start(ctx, n, f.variables, append([]string{
+			"--strategy=" + strategy, "--log-level=warn", "--reconcile-at=off", "--drain=5s", "--pay-within=24h", "--max-in-flight=20000",
+			"--lock-wait=90s", "--rate-limit=100000", fmt.Sprint("--max-open-orders=", maxOpen),
+		}, r.ShopFlag...)...)
+	}
 	self, err := os.Executable()
 	if err != nil {
 		return nil, err
@@ -45,19 +56,20 @@ func cpu(pids ...int) (sum time.Duration) {
 	return sum
 }
 
-// memory returns the resident bytes of the process, now and at their peak since forgetPeak or the start; 0 where there
-// is no Linux to say so.
-func memory(pid int) (now, peak int64) {
+// peak returns the most bytes that the process has had resident since forgetPeak or the start; 0 where there is no Linux to
+// say so.
+func peak(pid int) (bytes int64) {
 	text, _ := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))
 	for line := range strings.Lines(string(text)) {
-		_, _ = fmt.Sscanf(line, "VmRSS: %d kB", &now)
-		_, _ = fmt.Sscanf(line, "VmHWM: %d kB", &peak)
+		_, _ = fmt.Sscanf(line, "VmHWM: %d kB", &bytes)
 	}
-	return now << 10, peak << 10
+	return bytes << 10
 }
 
-func forgetPeak(pid int) error {
-	return os.WriteFile(fmt.Sprintf("/proc/%d/clear_refs", pid), []byte("5"), 0)
+// forgetPeak returns the bytes that are resident now.
+func forgetPeak(pid int) (now int64, ok bool) {
+	err := os.WriteFile(fmt.Sprintf("/proc/%d/clear_refs", pid), []byte("5"), 0)
+	return peak(pid), err == nil
 }
 
 // nothingReady begins the line by which serveNothing says where it serves.

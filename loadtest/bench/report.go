@@ -1,6 +1,7 @@
 package bench
 
 import (
+	"cmp"
 	"fmt"
 	"io"
 	"math"
@@ -32,41 +33,49 @@ func (c *contest) print(out io.Writer) {
 }
 
 func (c *contest) table() string {
-	header := table.Row{"strategy", "buyers", "orders/s", "refused/s", "spread"}
-	var others []string
-	for _, name := range []string{nothing, "redis", "conditional"} {
-		if c.name != "grow" && c.figures(name, c.buyers) != nil {
-			others = append(others, name)
-			header = append(header, "to "+name)
-		}
+	others := slices.DeleteFunc([]string{nothing, "redis", "conditional"}, func(name string) bool {
+		return c.once || c.figures(name, c.rows[0].buyers) == nil
+	})
+	if slices.ContainsFunc(c.rows, func(r *row) bool { return r.base != "" }) {
+		others = append(others, "") // each row's base
 	}
-	against := slices.ContainsFunc(c.rows, func(r *row) bool { return r.base != "" })
-	if against {
-		header = append(header, "to other")
+	header := table.Row{"strategy", "buyers", "orders/s", "refused/s", "spread"}
+	for _, name := range others {
+		header = append(header, "to "+cmp.Or(name, "other"))
 	}
 	header = append(header, "p50", "p99", "longest", "errors", "client", "shops", "a buyer", "right")
 	var rows []table.Row
 	for _, r := range c.rows {
-		mine := r.figures(c.byP50)
+		mine, spread, memory, right := r.figures(c.byP50), "-", "-", "yes"
+		if middle := stats.Median(mine); len(mine) > 1 && middle > 0 {
+			spread = percent((slices.Max(mine) - slices.Min(mine)) / middle)
+		}
+		if each := r.rounds[0].BuyerBytes; each > 0 && r.buyers >= 1000 { // of a few buyers, it is noise
+			memory = fmt.Sprintf("%.1f KB", float64(each)/1024)
+		}
+		if r.name == nothing {
+			right = "-"
+		} else if r.first(wrong) != "" {
+			right = "NO"
+		}
 		cells := table.Row{
 			r.name, humanize.Comma(int64(r.buyers)),
 			whole(r.median(func(r round) float64 { return r.OrdersPerSecond })),
 			whole(r.median(func(r round) float64 { return r.AnswersPerSecond - r.OrdersPerSecond })),
-			"-",
-		}
-		if middle := stats.Median(mine); len(mine) > 1 && middle > 0 {
-			cells[len(cells)-1] = percent((slices.Max(mine) - slices.Min(mine)) / middle)
+			spread,
 		}
 		for _, other := range others {
-			cells = append(cells, stats.Ratio(mine, c.figures(other, r.buyers)))
+			cells = append(cells, stats.Ratio(mine, c.figures(cmp.Or(other, r.base), r.buyers)))
 		}
-		if against {
-			cells = append(cells, stats.Ratio(mine, c.figures(r.base, r.buyers)))
+		errors := int64(0)
+		for _, one := range r.rounds {
+			errors += one.Errors
 		}
 		rows = append(rows, append(cells,
 			millis(r.median(p50)), millis(r.median(func(r round) float64 { return r.LatencyMS.P99 })),
-			millis(slices.Max(r.collect(func(r round) float64 { return r.Longest }))), r.errors(), percent(r.median(func(r round) float64 { return r.Client })), percent(r.median(func(r round) float64 { return r.Shops })),
-			r.memory(), r.right()))
+			millis(slices.Max(r.collect(func(r round) float64 { return r.Longest }))), humanize.Comma(errors),
+			percent(r.median(func(r round) float64 { return r.Client })), percent(r.median(func(r round) float64 { return r.Shops })),
+			memory, right))
 	}
 	return stats.Table(header, rows, 2, len(header)-1)
 }
@@ -98,25 +107,6 @@ func (r *row) collect(f func(round) float64) []float64 {
 
 func (r *row) median(f func(round) float64) float64 { return stats.Median(r.collect(f)) }
 
-func (r *row) errors() string {
-	n := int64(0)
-	for _, one := range r.rounds {
-		n += one.Errors
-	}
-	return humanize.Comma(n)
-}
-
-func p50(r round) float64  { return r.LatencyMS.P50 }
-func wrong(r round) string { return r.Wrong }
-
-// memory is that of each buyer. Where there are few, it is noise.
-func (r *row) memory() string {
-	if each := r.rounds[0].BuyerBytes; each > 0 && r.buyers >= 1000 {
-		return fmt.Sprintf("%.1f KB", float64(each)/1024)
-	}
-	return "-"
-}
-
 // first returns the first text of a round that is not empty.
 func (r *row) first(f func(round) string) string {
 	for _, one := range r.rounds {
@@ -127,16 +117,8 @@ func (r *row) first(f func(round) string) string {
 	return ""
 }
 
-// right is yes or no, and nothing for the handler that has no books.
-func (r *row) right() string {
-	switch {
-	case r.name == nothing:
-		return "-"
-	case r.first(wrong) != "":
-		return "NO"
-	}
-	return "yes"
-}
+func p50(r round) float64  { return r.LatencyMS.P50 }
+func wrong(r round) string { return r.Wrong }
 
 func whole(v float64) string   { return humanize.Comma(int64(math.Round(v))) }
 func percent(v float64) string { return fmt.Sprintf("%.0f%%", 100*v) }

@@ -2,66 +2,68 @@ package bench
 
 import (
 	"context"
+	"database/sql"
 	"errors"
 	"fmt"
 	"net/http"
 	"os"
 	"runtime"
-	"sync/atomic"
 	"time"
 
+	"github.com/go-sql-driver/mysql"
 	"golang.org/x/sync/errgroup"
 
 	"example.com/shop/loadtest/shopclient"
 	"example.com/shop/loadtest/shops"
 )
 
-// run is one run of the benchmark.
+// run is one run of the benchmark: the servers, and what is started on them.
 type run struct {
-	*environment
-	name     string // begins the names of its SKUs
+	*Command
+	dir   string // removed at the end
+	say   func(string)
+	conns *http.Client
+	shops.Undo
+
+	sql      *mysql.Config // nil for SQLite, as db
+	db       *sql.DB
+	database string // its name, and what a commit is worth
 	own      *fleet
 	other    *fleet           // nil without --against
 	handlers []*shops.Process // that do nothing
-	conns    *http.Client
-	loads    int // so far: makes names that are new
+
+	name  string // begins the names of its SKUs
+	loads int    // so far: makes names that are new
 }
 
-// newRun starts the servers, the shops and the handlers.
-func newRun(ctx context.Context, e *environment) (r *run, err error) {
-	conns := shopclient.NewConnections(clerks, patience)
-	e.Later(func() error { conns.CloseIdleConnections(); return nil })
-	r = &run{environment: e, name: time.Now().UTC().Format("bench-20060102-150405"), conns: conns}
-	e.say("starting Redis, the database and the shops")
-	if err := e.openDatabase(ctx); err != nil {
-		return nil, err
+// start starts the servers, the shops and the handlers.
+func (r *run) start(ctx context.Context) (err error) {
+	r.name = time.Now().UTC().Format("bench-20060102-150405")
+	r.say("starting Redis, the database and the shops")
+	if err := r.openDatabase(ctx); err != nil {
+		return err
 	}
-	if r.own, err = e.startFleet(ctx, "", e.Shop); err != nil {
-		return nil, err
+	if r.own, err = r.startFleet(ctx, "", r.Shop); err != nil {
+		return err
 	}
-	switch e.Against {
+	switch r.Against {
 	case "":
 	case onGroup:
-		r.other, err = e.startFleet(ctx, onGroup, e.Shop)
+		r.other, err = r.startFleet(ctx, onGroup, r.Shop)
 	default:
-		r.other, err = e.startFleet(ctx, "_other", e.Against)
+		r.other, err = r.startFleet(ctx, "_other", r.Against)
 	}
 	if err != nil {
-		return nil, err
+		return err
 	}
-	for range instances {
-		handler, err := startNothing(ctx, instances)
-		if err != nil {
-			return nil, err
-		}
-		e.Later(handler.Stop)
-		r.handlers = append(r.handlers, handler)
-	}
-	return r, nil
+	r.handlers, err = r.startAll(ctx, nil, "")
+	return err
 }
 
 // operator speaks to one shop of the fleet. It sees what the others sold: they share the database.
-func (r *run) operator(f *fleet) *shopclient.Client { return f.client(r.Strategies[0], r.conns) }
+func (r *run) operator(f *fleet) *shopclient.Client {
+	return f.procs[r.Strategies[0]][0].Client(r.conns)
+}
 
 // clerks is how many requests of the operator run at a time.
 const clerks = 8
@@ -81,52 +83,32 @@ func (r *run) newSKUs(ctx context.Context, f *fleet, n int, units int64) ([]stri
 	return skus, group.Wait()
 }
 
-// hold runs a case.
+// hold runs a case. Each round begins with another contestant.
 func (r *run) hold(ctx context.Context, c *contest) error {
-	if c.crowds != nil {
-		return r.grow(ctx, c)
+	c.rows = r.lineup(c)
+	rounds, measure := r.Rounds, r.measure
+	if c.once {
+		rounds, measure = 1, r.crowd
 	}
-	c.rows = r.lineup(*c)
-	for n := range r.Rounds {
+	for n := range rounds {
 		for i := range c.rows {
-			who := c.rows[(i+n)%len(c.rows)] // each round begins with another one
-			one, err := r.measure(ctx, who, *c, r.Time)
+			who := c.rows[(i+n)%len(c.rows)]
+			one, err := measure(ctx, *who, *c, r.Time)
 			if err != nil {
-				return fmt.Errorf("%s: %w", who.name, err)
+				return fmt.Errorf("%d buyers at %s: %w", who.buyers, who.name, err)
 			}
-			r.say(fmt.Sprintf("%s, round %d of %d: %s: %s answers/s, p50 %s, %d errors",
-				c.name, n+1, r.Rounds, who.name, whole(one.AnswersPerSecond), millis(one.LatencyMS.P50), one.Errors))
+			r.say(fmt.Sprintf("%s, %d buyers, round %d of %d: %s: %s answers/s, p50 %s, %d errors",
+				c.name, who.buyers, n+1, rounds, who.name, whole(one.AnswersPerSecond), millis(one.LatencyMS.P50), one.Errors))
 			who.rounds = append(who.rounds, one)
 		}
 	}
 	return nil
 }
 
-// grow lets each number of buyers meet each contestant once.
-func (r *run) grow(ctx context.Context, c *contest) error {
-	for _, buyers := range c.crowds {
-		for _, who := range r.lineup(c.with(buyers)) {
-			one, err := r.crowd(ctx, *who, *c)
-			if err != nil {
-				return fmt.Errorf("%d at %s: %w", buyers, who.name, err)
-			}
-			r.say(fmt.Sprintf("%s, %d at once: %s: %s answers/s, %d errors", c.name, buyers, who.name, whole(one.AnswersPerSecond), one.Errors))
-			who.rounds = []round{one}
-			c.rows = append(c.rows, who)
-		}
-	}
-	return nil
-}
-
-// crowd lets all buyers come to a process that was started for this and that has answered a few orders, so that the
-// memory it gains is theirs.
-func (r *run) crowd(ctx context.Context, who row, c contest) (one round, err error) {
-	var fresh *shops.Process
-	if who.shops == nil {
-		fresh, err = startNothing(ctx, 1)
-	} else {
-		fresh, err = r.startShop(ctx, who.shops, who.strategy, 1)
-	}
+// crowd is measure where all buyers come once, to a process that was started for this and that has answered a few orders, so
+// that the memory it gains is theirs.
+func (r *run) crowd(ctx context.Context, who row, c contest, _ time.Duration) (one round, err error) {
+	fresh, err := r.startOne(ctx, who.shops, who.strategy, 1)
 	if err != nil {
 		return round{}, err
 	}
@@ -134,29 +116,28 @@ func (r *run) crowd(ctx context.Context, who row, c contest) (one round, err err
 	who.procs = []*shops.Process{fresh}
 	first := who
 	first.buyers = 1
-	one, err = r.measure(ctx, &first, c, 100*time.Millisecond)
+	one, err = r.measure(ctx, first, c, 100*time.Millisecond)
 	if err != nil || one.Wrong != "" {
 		return one, err
 	}
-	idle, _ := memory(fresh.Pid)
-	forgot := forgetPeak(fresh.Pid)
-	one, err = r.measure(ctx, &who, c, 0)
-	if _, peak := memory(fresh.Pid); forgot == nil {
-		one.BuyerBytes = (peak - idle) / int64(who.buyers)
+	idle, measured := forgetPeak(fresh.Pid)
+	one, err = r.measure(ctx, who, c, 0)
+	if measured {
+		one.BuyerBytes = (peak(fresh.Pid) - idle) / int64(who.buyers)
 	}
 	return one, err
 }
 
 // measure puts fresh SKUs up for sale, lets them be bought for this length and compares what the buyers were answered
 // with the shop's books.
-func (r *run) measure(ctx context.Context, who *row, c contest, length time.Duration) (one round, err error) {
-	var pids []int
-	for _, p := range who.procs {
-		pids = append(pids, p.Pid)
-	}
+func (r *run) measure(ctx context.Context, who row, c contest, length time.Duration) (one round, err error) {
 	skus, err := r.newSKUs(ctx, who.shops, max(1, c.skus), c.units)
 	if err != nil {
 		return round{}, err
+	}
+	var pids []int
+	for _, p := range who.procs {
+		pids = append(pids, p.Pid)
 	}
 	began, client, served := time.Now(), cpu(os.Getpid()), cpu(pids...)
 	if one, err = race(ctx, who, c, skus, length); err != nil {
@@ -165,18 +146,16 @@ func (r *run) measure(ctx context.Context, who *row, c contest, length time.Dura
 	machine := time.Since(began).Seconds() * float64(runtime.NumCPU())
 	one.Client = (cpu(os.Getpid()) - client).Seconds() / machine
 	one.Shops = (cpu(pids...) - served).Seconds() / machine
-	if who.shops == nil {
-		return one, nil
+	if who.shops != nil {
+		one.Wrong, err = r.check(ctx, who.shops, skus, c.units, one)
 	}
-	one.Wrong, err = r.check(ctx, who.shops, skus, c.units, one)
 	return one, err
 }
 
 // check returns what is wrong with the books of these SKUs. The audit is of the one SKU or of the whole shop, since of each
 // SKU by itself it would read the orders of all.
 func (r *run) check(ctx context.Context, f *fleet, skus []string, supplied int64, one round) (wrong string, err error) {
-	shop := r.operator(f)
-	audited := skus[0]
+	shop, audited := r.operator(f), skus[0]
 	if len(skus) > 1 {
 		audited = ""
 	}
@@ -187,20 +166,15 @@ func (r *run) check(ctx context.Context, f *fleet, skus []string, supplied int64
 	if !audit.OK {
 		return fmt.Sprintf("the audit found %+v", audit.Differences), nil
 	}
-	var taken atomic.Int64 // units
-	group, ctx := errgroup.WithContext(ctx)
-	group.SetLimit(clerks)
+	taken := int64(0) // units
 	for _, sku := range skus {
-		group.Go(func() error {
-			available, _, err := shop.Stock(ctx, sku)
-			taken.Add(supplied - available)
-			return err
-		})
+		available, _, err := shop.Stock(ctx, sku)
+		if err != nil {
+			return "", err
+		}
+		taken += supplied - available
 	}
-	if err := group.Wait(); err != nil {
-		return "", err
-	}
-	return disagree(taken.Load(), one), nil
+	return disagree(taken, one), nil
 }
 
 // disagree compares the units that the books say were taken with the answers.
