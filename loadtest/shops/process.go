@@ -123,13 +123,9 @@ func environ(variables []string) []string {
 	return append(own, variables...)
 }
 
-// Client returns a client of the shop, with its keys.
+// Client returns a client of a shop that a Program started, with its keys.
 func (p *Process) Client(conns *http.Client) *shopclient.Client {
-	client := shopclient.New("http://"+p.Addr, conns)
-	if p.keys == nil {
-		return client
-	}
-	return client.WithKeys(p.keys, "http://"+p.Operator)
+	return shopclient.New("http://"+p.Addr, conns).WithKeys(p.keys, "http://"+p.Operator)
 }
 
 // Pause stops the process, as a long collection of garbage or a moved virtual machine does.

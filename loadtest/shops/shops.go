@@ -67,20 +67,19 @@ func (u *Undo) Close() error {
 	return errors.Join(errs...)
 }
 
-// Open returns teaching shops that answer, on a migrated database.
-func (n Instances) Open(ctx context.Context) (*Set, error) {
+// Open returns teaching shops that answer, on a migrated database. It starts what no server is named for, and then the
+// instances.
+func (n Instances) Open(ctx context.Context) (_ *Set, err error) {
+	s := new(Set)
 	if n.Target != "" {
-		return &Set{URLs: []string{n.Target}}, nil
+		s.URLs = []string{n.Target}
+		return s, nil
 	}
-	set := new(Set)
-	if err := set.open(ctx, n); err != nil {
-		return nil, errors.Join(err, set.Close())
-	}
-	return set, nil
-}
-
-// open starts what no server is named for, and then the instances.
-func (s *Set) open(ctx context.Context, n Instances) (err error) {
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, s.Close())
+		}
+	}()
 	settings := n.settings()
 	settings.PayWithin, settings.Log = payWithin, n.Log
 	settings.ReconcileAt, settings.SweepEvery = "off", time.Minute
@@ -89,14 +88,14 @@ func (s *Set) open(ctx context.Context, n Instances) (err error) {
 	}
 	if n.MySQL == "" {
 		if settings.Data, err = os.MkdirTemp("", "shop-loadtest-"); err != nil {
-			return fmt.Errorf("folder for the embedded database: %w", err)
+			return nil, fmt.Errorf("folder for the embedded database: %w", err)
 		}
 		s.Later(func() error { return os.RemoveAll(settings.Data) })
 	}
 	if n.Redis == "" { // one for all instances, and five for Redlock
 		addrs, stop, err := lab.StartEmbedded(1 + redlockNodes)
 		if err != nil {
-			return err
+			return nil, err
 		}
 		s.Later(stop)
 		settings.Redis = addrs[0]
@@ -105,12 +104,12 @@ func (s *Set) open(ctx context.Context, n Instances) (err error) {
 		}
 	}
 	if err := migrate(ctx, settings); err != nil {
-		return err
+		return nil, err
 	}
 	for i := range n.Count {
 		shop, err := lab.Start(ctx, settings)
 		if err != nil {
-			return fmt.Errorf("start shop %d of %d: %w", i+1, n.Count, err)
+			return nil, fmt.Errorf("start shop %d of %d: %w", i+1, n.Count, err)
 		}
 		s.Later(func() error {
 			ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 15*time.Second)
@@ -119,7 +118,7 @@ func (s *Set) open(ctx context.Context, n Instances) (err error) {
 		})
 		s.URLs = append(s.URLs, shop.URL())
 	}
-	return nil
+	return s, nil
 }
 
 // migrate brings the schema up to date, which a shop does by itself only on a SQLite file. Check comes first: it
