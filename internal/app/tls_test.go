@@ -3,13 +3,14 @@ package app_test
 import (
 	"crypto/tls"
 	"crypto/x509"
-	"io"
 	"net"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/alicebob/miniredis/v2"
 
 	"example.com/shop/internal/app"
 	"example.com/shop/internal/testserver"
@@ -28,18 +29,10 @@ func TestStart_redisTLS(t *testing.T) {
 		pair, err := tls.X509KeyPair(c.Cert, c.Key)
 		testserver.Must(t, err)
 		config := &tls.Config{Certificates: []tls.Certificate{pair}, ClientAuth: clientAuth, ClientCAs: clients}
-		return testserver.Listen(t, func(client net.Conn) {
-			secured := tls.Server(client, config)
-			server, err := net.Dial("tcp", plaintext)
-			if err != nil {
-				return
-			}
-			go func() {
-				_, _ = io.Copy(server, secured)
-				_ = server.Close()
-			}()
-			_, _ = io.Copy(secured, server)
-		})
+		server := miniredis.NewMiniRedis()
+		testserver.Must(t, server.StartTLS(config))
+		t.Cleanup(server.Close)
+		return server.Addr()
 	}
 	strict := with(ca.Issue(t, "localhost", time.Hour), tls.RequireAndVerifyClientCert)
 	good := with(ca.Issue(t, "localhost", time.Hour), tls.NoClientCert)

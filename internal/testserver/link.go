@@ -23,15 +23,17 @@ type Link struct {
 	sql    bool          // MySQL's statements are read, for Judge
 	stop   func()
 
-	requests, answers sync.RWMutex           // held while nothing may pass
-	late              atomic.Pointer[func()] // waits before each answer
-	judge             atomic.Pointer[func(statement string) Fate]
-	heal              []func()
-	tap               atomic.Pointer[LogBuffer] // gets what clients send
+	state atomic.Pointer[state]
+	open  sync.Map // each *connection
+}
 
-	mu      sync.Mutex
-	hanging []net.Conn
-	open    map[*connection]bool
+// state is what the link does to what passes, until healed is closed. It is not changed, but replaced.
+type state struct {
+	requests, answers <-chan struct{} // closed while they may pass
+	delay             time.Duration   // of each answer
+	judge             func(statement string) Fate
+	tap               *LogBuffer // gets what clients send; nil for none
+	healed            chan struct{}
 }
 
 // connection is a client's connection to the link, and the link's to the server.
@@ -54,10 +56,31 @@ const (
 )
 
 // NewLink listens for a client, until Close. sql says that the server is a MySQL or MariaDB, whose statements can be judged.
-func NewLink(ctx context.Context, sql bool, target func() string) (l *Link, err error) {
-	l = &Link{target: target, sql: sql, open: make(map[*connection]bool)}
-	l.Addr, l.stop, err = listen(ctx, l.serve)
-	return l, err
+func NewLink(ctx context.Context, sql bool, target func() string) (*Link, error) {
+	listener, err := new(net.ListenConfig).Listen(ctx, "tcp", "127.0.0.1:0")
+	if err != nil {
+		return nil, err
+	}
+	l := &Link{Addr: listener.Addr().String(), target: target, sql: sql}
+	l.state.Store(&state{healed: make(chan struct{})})
+	l.Heal() // all may pass
+	ctx, end := context.WithCancel(context.WithoutCancel(ctx))
+	var running sync.WaitGroup
+	l.stop = func() {
+		_ = listener.Close()
+		end()
+		running.Wait()
+	}
+	running.Go(func() {
+		for {
+			client, err := listener.Accept()
+			if err != nil {
+				return
+			}
+			running.Go(func() { l.serve(ctx, client) })
+		}
+	})
+	return l, nil
 }
 
 // Judged is a link to the database of a data source name, whose statements are judged, until the test ends. It returns
@@ -66,10 +89,7 @@ func Judged(t testing.TB, dsn string, judge func(statement string) Fate) (string
 	t.Helper()
 	config, err := mysql.ParseDSN(dsn)
 	Must(t, err)
-	server := config.Addr
-	l, err := NewLink(t.Context(), true, func() string { return server })
-	Must(t, err)
-	t.Cleanup(l.Close)
+	l := linkTo(t, config.Addr, true)
 	l.Judge(judge)
 	config.Addr = l.Addr
 	return config.FormatDSN(), l
@@ -78,7 +98,12 @@ func Judged(t testing.TB, dsn string, judge func(statement string) Fate) (string
 // LinkTo is a link to a server until the test ends.
 func LinkTo(t testing.TB, server string) *Link {
 	t.Helper()
-	l, err := NewLink(t.Context(), false, func() string { return server })
+	return linkTo(t, server, false)
+}
+
+func linkTo(t testing.TB, server string, sql bool) *Link {
+	t.Helper()
+	l, err := NewLink(t.Context(), sql, func() string { return server })
 	Must(t, err)
 	t.Cleanup(l.Close)
 	return l
@@ -89,7 +114,7 @@ func Wiretap(t testing.TB, server string) (addr string, sent *LogBuffer) {
 	t.Helper()
 	l := LinkTo(t, server)
 	sent = new(LogBuffer)
-	l.tap.Store(sent)
+	l.change(func(s *state) { s.tap = sent })
 	return l.Addr, sent
 }
 
@@ -99,87 +124,72 @@ func (l *Link) Close() {
 	l.stop()
 }
 
+func (l *Link) change(change func(*state)) {
+	s := *l.state.Load()
+	change(&s)
+	l.state.Store(&s)
+}
+
 // Silence keeps requests, answers or both from arriving, as a cable does that was pulled: connections stay open, and what
 // was sent arrives after Heal.
 func (l *Link) Silence(requests, answers bool) {
-	if requests {
-		l.requests.Lock()
-		l.heal = append(l.heal, l.requests.Unlock)
-	}
-	if answers {
-		l.answers.Lock()
-		l.heal = append(l.heal, l.answers.Unlock)
-	}
+	l.change(func(s *state) {
+		if requests {
+			s.requests = s.healed
+		}
+		if answers {
+			s.answers = s.healed
+		}
+	})
+}
+
+// Delay makes each answer late.
+func (l *Link) Delay(d time.Duration) { l.change(func(s *state) { s.delay = d }) }
+
+// Judge decides about each statement before it is passed on, and about a new connection, "CONNECT", and a "PING". It may
+// block, which holds up that connection alone. Connections call it concurrently.
+func (l *Link) Judge(f func(statement string) Fate) { l.change(func(s *state) { s.judge = f }) }
+
+// Heal ends Silence, Delay and Judge. An answer that is being delayed arrives now.
+func (l *Link) Heal() {
+	healed := l.state.Load().healed
+	l.state.Store(&state{requests: healed, answers: healed, healed: make(chan struct{})})
+	close(healed)
 }
 
 // Cut ends all connections. With silently, they stay open and carry nothing any more. Later connections work.
 func (l *Link) Cut(silently bool) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	for c := range l.open {
-		c.dead.Store(true)
+	for c := range l.open.Range {
+		c.(*connection).dead.Store(true)
 		if !silently {
-			c.hangUp()
+			c.(*connection).hangUp()
 		}
 	}
-}
-
-// Delay makes each answer late.
-func (l *Link) Delay(d time.Duration) {
-	healed := make(chan struct{})
-	l.heal = append(l.heal, func() { close(healed) })
-	wait := func() {
-		select {
-		case <-time.After(d):
-		case <-healed:
-		}
-	}
-	l.late.Store(&wait)
-}
-
-// Judge decides about each statement before it is passed on, and about a new connection, "CONNECT", and a "PING". It may
-// block, which holds up that connection alone. Connections call it concurrently.
-func (l *Link) Judge(f func(statement string) Fate) { l.judge.Store(&f) }
-
-// Heal ends Silence, Delay and Judge. An answer that is being delayed arrives now.
-func (l *Link) Heal() {
-	l.judge.Store(nil)
-	l.late.Store(nil)
-	for _, heal := range l.heal {
-		heal()
-	}
-	l.heal = nil
 }
 
 // LetGo hangs up on the server where a statement's fate was Hang: it rolls back.
 func (l *Link) LetGo() {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	for _, server := range l.hanging {
-		_ = server.Close()
+	for c := range l.open.Range {
+		if c := c.(*connection); c.dead.Load() {
+			_ = c.server.Close()
+		}
 	}
-	l.hanging = nil
 }
 
 func (l *Link) serve(ctx context.Context, client net.Conn) {
+	defer client.Close()
 	if l.sql && l.fate("CONNECT") != Pass {
 		return
 	}
-	await(&l.requests) // a new connection also waits
+	<-l.state.Load().requests // a new connection also waits
 	server, err := (&net.Dialer{Timeout: 5 * time.Second}).DialContext(ctx, "tcp", l.target())
 	if err != nil {
 		return
 	}
 	c := &connection{client: client, server: server}
-	l.mu.Lock()
-	l.open[c] = true
-	l.mu.Unlock()
-	defer func() {
-		c.hangUp()
-		l.mu.Lock()
-		defer l.mu.Unlock()
-		delete(l.open, c)
-	}()
+	l.open.Store(c, nil)
+	defer l.open.Delete(c)
+	defer c.hangUp()
 	defer context.AfterFunc(ctx, c.hangUp)()
 	var answers sync.WaitGroup
 	defer answers.Wait()
@@ -192,17 +202,9 @@ func (l *Link) serve(ctx context.Context, client net.Conn) {
 		_ = server.Close()
 	case Mute: // the server is hung up on when it has answered: it might not read the statement before
 	case Hang:
-		l.mu.Lock()
-		l.hanging = append(l.hanging, server)
-		l.mu.Unlock()
+		c.dead.Store(true)
 	}
 	_ = client.Close()
-}
-
-// await returns when what was sent may pass.
-func await(gate *sync.RWMutex) {
-	gate.RLock()
-	gate.RUnlock() //nolint:staticcheck // nothing else is to be done meanwhile
 }
 
 func (l *Link) carryAnswers(c *connection) {
@@ -212,10 +214,13 @@ func (l *Link) carryAnswers(c *connection) {
 		if err != nil {
 			return
 		}
-		if wait := l.late.Load(); wait != nil {
-			(*wait)()
+		if s := l.state.Load(); s.delay > 0 {
+			select {
+			case <-time.After(s.delay):
+			case <-s.healed:
+			}
 		}
-		await(&l.answers)
+		<-l.state.Load().answers
 		if c.dead.Load() {
 			continue
 		}
@@ -233,14 +238,14 @@ func (l *Link) carryRequests(c *connection) Fate {
 		if err != nil {
 			return Pass
 		}
-		if sent := l.tap.Load(); sent != nil {
-			_, _ = sent.Write(packet)
+		if tap := l.state.Load().tap; tap != nil {
+			_, _ = tap.Write(packet)
 		}
 		fate := Pass
 		if statement, ok := command(packet); ok && l.sql {
 			fate = l.fate(statement)
 		}
-		await(&l.requests)
+		<-l.state.Load().requests
 		if c.dead.Load() {
 			continue
 		}
@@ -250,18 +255,15 @@ func (l *Link) carryRequests(c *connection) Fate {
 		if fate == Mute {
 			_ = c.client.Close() // before the server can answer
 		}
-		if _, err := c.server.Write(packet); err != nil {
-			return Pass
-		}
-		if fate == Mute {
+		if _, err := c.server.Write(packet); err != nil || fate == Mute {
 			return fate
 		}
 	}
 }
 
 func (l *Link) fate(statement string) Fate {
-	if judge := l.judge.Load(); judge != nil {
-		return (*judge)(statement)
+	if judge := l.state.Load().judge; judge != nil {
+		return judge(statement)
 	}
 	return Pass
 }

@@ -1,6 +1,7 @@
 package testserver
 
 import (
+	"cmp"
 	"crypto/ecdsa"
 	"crypto/elliptic"
 	"crypto/rand"
@@ -22,9 +23,7 @@ type CA struct {
 // NewCA makes a CA.
 func NewCA(t testing.TB) *CA {
 	t.Helper()
-	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
-	Must(t, err)
-	ca := &CA{key: key, cert: &x509.Certificate{
+	ca := &CA{cert: &x509.Certificate{
 		SerialNumber:          big.NewInt(1),
 		Subject:               pkix.Name{CommonName: "CA of " + t.Name()},
 		NotBefore:             time.Now().Add(-48 * time.Hour),
@@ -33,7 +32,7 @@ func NewCA(t testing.TB) *CA {
 		BasicConstraintsValid: true,
 		KeyUsage:              x509.KeyUsageCertSign,
 	}}
-	ca.PEM = ca.sign(t, ca.cert, key)
+	ca.PEM, ca.key = ca.sign(t, ca.cert)
 	return ca
 }
 
@@ -44,11 +43,7 @@ type Certificate struct{ CA, Cert, Key []byte }
 // day ago.
 func (ca *CA) Issue(t testing.TB, host string, left time.Duration) Certificate {
 	t.Helper()
-	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
-	Must(t, err)
-	private, err := x509.MarshalPKCS8PrivateKey(key)
-	Must(t, err)
-	cert := ca.sign(t, &x509.Certificate{
+	cert, key := ca.sign(t, &x509.Certificate{
 		SerialNumber: big.NewInt(2),
 		Subject:      pkix.Name{CommonName: t.Name()},
 		NotBefore:    time.Now().Add(-24 * time.Hour),
@@ -56,16 +51,20 @@ func (ca *CA) Issue(t testing.TB, host string, left time.Duration) Certificate {
 		KeyUsage:     x509.KeyUsageDigitalSignature,
 		ExtKeyUsage:  []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth, x509.ExtKeyUsageClientAuth},
 		DNSNames:     []string{host},
-	}, key)
+	})
+	private, err := x509.MarshalPKCS8PrivateKey(key)
+	Must(t, err)
 	return Certificate{CA: ca.PEM, Cert: cert, Key: pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: private})}
 }
 
-// sign makes a certificate of the key's owner.
-func (ca *CA) sign(t testing.TB, template *x509.Certificate, key *ecdsa.PrivateKey) []byte {
+// sign makes a key and a certificate of its owner, which a CA without a key signs with this one.
+func (ca *CA) sign(t testing.TB, template *x509.Certificate) ([]byte, *ecdsa.PrivateKey) {
 	t.Helper()
-	der, err := x509.CreateCertificate(rand.Reader, template, ca.cert, &key.PublicKey, ca.key)
+	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	Must(t, err)
-	return pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der})
+	der, err := x509.CreateCertificate(rand.Reader, template, ca.cert, &key.PublicKey, cmp.Or(ca.key, key))
+	Must(t, err)
+	return pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der}), key
 }
 
 // StartMySQLTLS starts a MySQL for this test alone. It offers TLS and also takes clients without it.

@@ -3,8 +3,6 @@ package redlock_test
 import (
 	"context"
 	"fmt"
-	"io"
-	"net"
 	"slices"
 	"sync"
 	"testing"
@@ -169,7 +167,9 @@ func (g *gate) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.Process
 // listenDeaf returns the address of a server that accepts and never answers.
 func listenDeaf(t testing.TB) string {
 	t.Helper()
-	return testserver.Listen(t, func(client net.Conn) { _, _ = io.Copy(io.Discard, client) })
+	link := testserver.LinkTo(t, "")
+	link.Silence(true, true)
+	return link.Addr
 }
 
 // bounded returns a context that ends with the tests' patience.
