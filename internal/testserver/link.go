@@ -96,10 +96,7 @@ func Judged(t testing.TB, dsn string, judge func(statement string) Fate) (string
 }
 
 // LinkTo is a link to a server until the test ends.
-func LinkTo(t testing.TB, server string) *Link {
-	t.Helper()
-	return linkTo(t, server, false)
-}
+func LinkTo(t testing.TB, server string) *Link { return linkTo(t, server, false) }
 
 func linkTo(t testing.TB, server string, sql bool) *Link {
 	t.Helper()

@@ -1,12 +1,13 @@
 package testserver
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"slices"
 	"strings"
+
+	"golang.org/x/sync/errgroup"
 )
 
 const groupSize = 3
@@ -18,11 +19,12 @@ type MySQLGroup struct{ *Ensemble }
 // not answer is expelled after five seconds, the shortest time there is. One that is started again stays outside until
 // Rejoin, and is read-only.
 func OpenMySQLGroup(ctx context.Context) (g *MySQLGroup, err error) {
-	_, err = openEnsemble(ctx, groupSize, groupKind, func(e *Ensemble) error {
+	_, err = openEnsemble(ctx, groupSize, groupKind, func(e *Ensemble) (err error) {
 		g = &MySQLGroup{e}
-		if err := e.each(func(_ int, s *Server) error {
-			return s.prepare(ctx, "CHANGE REPLICATION SOURCE TO "+copyUser+" FOR CHANNEL 'group_replication_recovery'")
-		}); err != nil {
+		for _, s := range g.Servers {
+			err = errors.Join(err, s.prepare(ctx, "CHANGE REPLICATION SOURCE TO "+copyUser+" FOR CHANNEL 'group_replication_recovery'"))
+		}
+		if err != nil {
 			return err
 		}
 		return g.Rejoin(ctx)
@@ -81,11 +83,12 @@ type memberView struct {
 	state             string
 	online            int
 	majority, primary bool
+	has               string // the transactions that it has executed or received
 }
 
 // look asks all members but some. While two take themselves for the primary, as where one was paused, there is none.
 func (g *MySQLGroup) look(ctx context.Context, but ...*Server) (views []memberView, primary *Server) {
-	primaries := 0
+	var primaries []*Server
 	for _, s := range g.Servers {
 		if slices.Contains(but, s) {
 			continue
@@ -94,14 +97,16 @@ func (g *MySQLGroup) look(ctx context.Context, but ...*Server) (views []memberVi
 		v.err = s.Query(ctx, `SELECT COALESCE(MAX(IF(MEMBER_ID = @@server_uuid, MEMBER_STATE, NULL)), 'OFFLINE'),
 			SUM(MEMBER_STATE = 'ONLINE'),
 			MAX(MEMBER_ID = @@server_uuid AND MEMBER_STATE IN ('ONLINE', 'RECOVERING')) AND 2 * SUM(MEMBER_STATE <> 'UNREACHABLE') > COUNT(*),
-			MAX(MEMBER_ID = @@server_uuid AND MEMBER_STATE = 'ONLINE' AND MEMBER_ROLE = 'PRIMARY') AND NOT @@global.read_only
-			FROM performance_schema.replication_group_members`, &v.state, &v.online, &v.majority, &v.primary)
+			MAX(MEMBER_ID = @@server_uuid AND MEMBER_STATE = 'ONLINE' AND MEMBER_ROLE = 'PRIMARY') AND NOT @@global.read_only,
+			CONCAT_WS(',', @@global.gtid_executed, (SELECT RECEIVED_TRANSACTION_SET
+				FROM performance_schema.replication_connection_status WHERE CHANNEL_NAME = 'group_replication_applier'))
+			FROM performance_schema.replication_group_members`, &v.state, &v.online, &v.majority, &v.primary, &v.has)
 		if views = append(views, v); v.primary && v.majority {
-			primary, primaries = s, primaries+1
+			primaries = append(primaries, s)
 		}
 	}
-	if primaries > 1 {
-		primary = nil
+	if len(primaries) == 1 {
+		primary = primaries[0]
 	}
 	return views, primary
 }
@@ -109,8 +114,6 @@ func (g *MySQLGroup) look(ctx context.Context, but ...*Server) (views []memberVi
 // Primary returns the member that is online, takes writes and sees a majority. It waits until there is one. Some are not
 // asked: they may not answer.
 func (g *MySQLGroup) Primary(ctx context.Context, but ...*Server) (primary *Server, err error) {
-	ctx, cancel := context.WithTimeout(ctx, startLimit)
-	defer cancel()
 	err = poll(ctx, func(ctx context.Context) error {
 		var views []memberView
 		if views, primary = g.look(ctx, but...); primary == nil {
@@ -125,8 +128,6 @@ func (g *MySQLGroup) Primary(ctx context.Context, but ...*Server) (primary *Serv
 // Where none has a majority any more it forms the group anew, around the member that has the others' transactions. All
 // containers have to run, and reach each other.
 func (g *MySQLGroup) Rejoin(ctx context.Context) error {
-	ctx, cancel := context.WithTimeout(ctx, startLimit)
-	defer cancel()
 	return poll(ctx, func(ctx context.Context) error {
 		views, primary := g.look(ctx)
 		majority, whole := false, primary != nil
@@ -143,28 +144,24 @@ func (g *MySQLGroup) Rejoin(ctx context.Context) error {
 		if !majority {
 			return g.formAnew(ctx, views)
 		}
-		return errors.Join(fmt.Errorf("not all members are online: %+v", views), g.each(func(i int, s *Server) error {
+		var joining errgroup.Group
+		for i, s := range g.Servers {
 			if state := views[i].state; primary != nil && (state == "OFFLINE" || state == "ERROR") {
-				return s.join(ctx, false)
+				joining.Go(func() error { return s.join(ctx, false) })
 			}
-			return nil
-		}))
+		}
+		return errors.Join(fmt.Errorf("not all members are online: %+v", views), joining.Wait())
 	})
 }
 
-// formAnew begins a new group. It always returns an error: the others have not joined. A member without a majority would
-// try to leave the old group for a minute.
+// formAnew begins a new group when all members are offline. It always returns an error: the others have not joined.
 func (g *MySQLGroup) formAnew(ctx context.Context, views []memberView) error {
-	has := make([]string, groupSize) // executed or received
+	var has []string
 	for i, s := range g.Servers {
-		var err error
-		if views[i].state != "OFFLINE" {
-			err = errors.Join(s.Do(ctx, Kill), s.Do(ctx, Restart))
+		if views[i].state != "OFFLINE" { // it would try to leave the old group for a minute
+			return errors.Join(errors.New("a member was started again"), s.Do(ctx, Kill), s.Do(ctx, Restart))
 		}
-		if err = cmp.Or(err, s.Query(ctx, `SELECT CONCAT_WS(',', @@global.gtid_executed, (SELECT RECEIVED_TRANSACTION_SET
-			FROM performance_schema.replication_connection_status WHERE CHANNEL_NAME = 'group_replication_applier'))`, &has[i])); err != nil {
-			return err
-		}
+		has = append(has, views[i].has)
 	}
 	for i, s := range g.Servers {
 		var all bool
@@ -185,48 +182,25 @@ func (s *Server) join(ctx context.Context, begin bool) error {
 		s.SQL(ctx, "SET GLOBAL group_replication_bootstrap_group = FALSE"))
 }
 
-// MySQLReplicas is a MySQL, the first server, and a replica of it, which is read-only.
-type MySQLReplicas struct{ *Ensemble }
-
-// OpenMySQLReplicas starts the two, and returns when they are connected. The source acknowledges a commit before the
-// replica has it.
-func OpenMySQLReplicas(ctx context.Context) (r *MySQLReplicas, err error) {
-	_, err = openEnsemble(ctx, 2, replicaKind, func(e *Ensemble) error {
-		r = &MySQLReplicas{e}
-		source, replica := r.Servers[0], r.Servers[1]
+// OpenMySQLReplica starts a MySQL and a read-only replica of it, and returns when they are connected. The source
+// acknowledges a commit before the replica has it.
+func OpenMySQLReplica(ctx context.Context) (*Ensemble, error) {
+	return openEnsemble(ctx, 2, replicaKind, func(e *Ensemble) error {
+		source, replica := e.Servers[0], e.Servers[1]
 		if err := errors.Join(source.prepare(ctx), replica.prepare(ctx,
 			"CHANGE REPLICATION SOURCE TO SOURCE_HOST = '"+source.kind.alias+"', "+copyUser+", SOURCE_AUTO_POSITION = 1, GET_SOURCE_PUBLIC_KEY = 1",
 			"START REPLICA", "SET GLOBAL super_read_only = ON")); err != nil {
 			return err
 		}
-		ctx, cancel := context.WithTimeout(ctx, faultLimit)
-		defer cancel()
 		return poll(ctx, func(ctx context.Context) error {
 			return replica.Query(ctx, "SELECT 1 FROM performance_schema.replication_connection_status WHERE SERVICE_STATE = 'ON'", new(int))
 		})
 	})
-	return r, err
 }
 
-// Promote has the replica take writes, when it has executed what it received.
-func (r *MySQLReplicas) Promote(ctx context.Context) error {
-	ctx, cancel := context.WithTimeout(ctx, startLimit)
-	defer cancel()
-	replica := r.Servers[1]
-	if err := replica.SQL(ctx, "STOP REPLICA IO_THREAD"); err != nil {
-		return err
-	}
-	err := poll(ctx, func(ctx context.Context) error {
-		var behind bool
-		err := replica.Query(ctx, `SELECT NOT GTID_SUBSET(RECEIVED_TRANSACTION_SET, @@global.gtid_executed)
-			FROM performance_schema.replication_connection_status`, &behind)
-		if err == nil && behind {
-			err = errors.New("the replica has not executed what it has received")
-		}
-		return err
-	})
-	if err != nil {
-		return err
-	}
-	return replica.SQL(ctx, "STOP REPLICA", "SET GLOBAL read_only = OFF")
+// Promote has a replica take writes, when it has executed what it received.
+func (s *Server) Promote(ctx context.Context) error {
+	return s.SQL(ctx, "STOP REPLICA IO_THREAD",
+		"DO WAIT_FOR_EXECUTED_GTID_SET((SELECT RECEIVED_TRANSACTION_SET FROM performance_schema.replication_connection_status))",
+		"STOP REPLICA", "SET GLOBAL read_only = OFF")
 }

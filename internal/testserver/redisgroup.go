@@ -81,40 +81,28 @@ func (g *RedisGroup) MoveSlot(ctx context.Context, further int, half func(), key
 		return err
 	}
 	host, port, _ := net.SplitHostPort(target)
-	for _, c := range []struct {
-		addr    string
-		command []any
-	}{
-		{source, []any{"SET", key + ":moved", "", "EX", 60}},
-		{source, []any{"SET", key + ":left", "", "EX", 60}},
-		{target, []any{"CLUSTER", "SETSLOT", slot, "IMPORTING", sourceID}},
-		{source, []any{"CLUSTER", "SETSLOT", slot, "MIGRATING", targetID}},
-		{source, []any{"MIGRATE", host, port, key, 0, 1000}},
-		{source, []any{"MIGRATE", host, port, key + ":moved", 0, 1000}},
-	} {
-		if err := askRedis(ctx, c.addr, c.command...).Err(); err != nil {
-			return err
-		}
+	migrate := func(key string) error { return askRedis(ctx, source, "MIGRATE", host, port, key, 0, 1000).Err() }
+	if err := errors.Join(
+		askRedis(ctx, source, "SET", key+":moved", "", "EX", 60).Err(),
+		askRedis(ctx, source, "SET", key+":left", "", "EX", 60).Err(),
+		askRedis(ctx, target, "CLUSTER", "SETSLOT", slot, "IMPORTING", sourceID).Err(),
+		askRedis(ctx, source, "CLUSTER", "SETSLOT", slot, "MIGRATING", targetID).Err(),
+		migrate(key), migrate(key+":moved"),
+	); err != nil {
+		return err
 	}
 	half()
-	for {
-		left, err := askRedis(ctx, source, "CLUSTER", "GETKEYSINSLOT", slot, 1).StringSlice()
-		if err != nil {
-			return err
-		}
-		if len(left) == 0 {
-			break
-		}
-		if err := askRedis(ctx, source, "MIGRATE", host, port, left[0], 0, 1000).Err(); err != nil {
-			return err
-		}
+	left, err := askRedis(ctx, source, "CLUSTER", "GETKEYSINSLOT", slot, 1000).StringSlice()
+	for _, key := range left {
+		err = errors.Join(err, migrate(key))
+	}
+	if err != nil {
+		return err
 	}
 	for i := range masters { // the new owner first
-		if err := askRedis(ctx, masters[(at+further+i)%len(masters)], "CLUSTER", "SETSLOT", slot, "NODE", targetID).Err(); err != nil {
-			return err
-		}
+		err = errors.Join(err, askRedis(ctx, masters[(at+further+i)%len(masters)], "CLUSTER", "SETSLOT", slot, "NODE", targetID).Err())
 	}
-	return nil
+	return err
 }
 
 // SentinelMaster is what the Sentinels call the master.
@@ -151,8 +139,6 @@ func (g *RedisGroup) CutReplicas(ctx context.Context) error {
 // FailOver kills the master and has the Sentinels replace it, without waiting until they take it for dead: half a minute, so
 // that a pause of the machine causes no failover. It returns when each Sentinel names another.
 func (g *RedisGroup) FailOver(ctx context.Context) error {
-	ctx, cancel := context.WithTimeout(ctx, startLimit)
-	defer cancel()
 	old, err := g.master(ctx, g.Addrs[3])
 	if err != nil {
 		return err
@@ -178,8 +164,6 @@ func (g *RedisGroup) FailOver(ctx context.Context) error {
 
 // Restore undoes CutReplicas, starts a killed node as a replica, and returns when all are linked.
 func (g *RedisGroup) Restore(ctx context.Context) error {
-	ctx, cancel := context.WithTimeout(ctx, startLimit)
-	defer cancel()
 	master, err := g.master(ctx, g.Addrs[3])
 	if err != nil {
 		return err

@@ -296,10 +296,40 @@ func (s *Server) Exec(ctx context.Context, command string) error {
 	return nil
 }
 
+// Servers are several containers.
+type Servers []*Server
+
+// OpenAll starts servers by functions such as OpenRedis, all at the same time. If one cannot be started none is left.
+func OpenAll(ctx context.Context, opens ...func(context.Context) (*Server, error)) (Servers, error) {
+	all := make(Servers, len(opens))
+	starting, ctx := errgroup.WithContext(ctx)
+	for i, open := range opens {
+		starting.Go(func() (err error) {
+			all[i], err = open(ctx)
+			return err
+		})
+	}
+	if err := starting.Wait(); err != nil {
+		return nil, errors.Join(err, all.Close())
+	}
+	return all, nil
+}
+
+// Close removes the containers.
+func (all Servers) Close() error {
+	var closing errgroup.Group
+	for _, s := range all {
+		if s != nil { // it was started
+			closing.Go(s.Close)
+		}
+	}
+	return closing.Wait()
+}
+
 // Ensemble is servers on a network of their own, by which they reach each other at their aliases. Each is a container of
 // its own, durable, and keeps its address over a restart.
 type Ensemble struct {
-	Servers []*Server
+	Servers
 	network *testcontainers.DockerNetwork
 }
 
@@ -312,11 +342,12 @@ func openEnsemble(ctx context.Context, n int, member func(i int, network string)
 	if err != nil {
 		return nil, fmt.Errorf("make a network: %w", err)
 	}
-	e := &Ensemble{make([]*Server, n), on}
-	err = e.each(func(i int, _ *Server) (err error) {
-		e.Servers[i], err = member(i, on.Name).start(ctx)
-		return err
-	})
+	e := &Ensemble{network: on}
+	var opens []func(context.Context) (*Server, error)
+	for i := range n {
+		opens = append(opens, member(i, on.Name).start)
+	}
+	e.Servers, err = OpenAll(ctx, opens...)
 	if err == nil && connect != nil {
 		err = connect(e)
 	}
@@ -326,22 +357,7 @@ func openEnsemble(ctx context.Context, n int, member func(i int, network string)
 	return e, nil
 }
 
-// each does it with all servers at the same time.
-func (e *Ensemble) each(do func(i int, s *Server) error) error {
-	var all errgroup.Group
-	for i, s := range e.Servers {
-		all.Go(func() error { return do(i, s) })
-	}
-	return all.Wait()
-}
-
 // Close removes the containers and their network.
 func (e *Ensemble) Close() error {
-	err := e.each(func(_ int, s *Server) error {
-		if s == nil { // was not started
-			return nil
-		}
-		return s.Close()
-	})
-	return errors.Join(err, e.network.Remove(context.Background()))
+	return errors.Join(e.Servers.Close(), e.network.Remove(context.Background()))
 }

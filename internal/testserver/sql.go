@@ -22,28 +22,16 @@ const (
 
 // MySQL returns the DSN of an empty schema on a MySQL that the tests of this package share. The schema is dropped when
 // t ends. Times are parsed, as UTC; strings compare by their bytes. The user is root.
-func MySQL(t testing.TB) (dsn string) {
-	t.Helper()
-	return share(t, mysqlKind()).DSN(t)
-}
+func MySQL(t testing.TB) (dsn string) { return share(t, mysqlKind()).DSN(t) }
 
 // MariaDB is MySQL on a MariaDB.
-func MariaDB(t testing.TB) (dsn string) {
-	t.Helper()
-	return share(t, mariadbKind()).DSN(t)
-}
+func MariaDB(t testing.TB) (dsn string) { return share(t, mariadbKind()).DSN(t) }
 
 // StartMariaDB starts a MariaDB for this test alone, for faults. It is durable: a killed one recovers each commit.
-func StartMariaDB(t testing.TB) *Server {
-	t.Helper()
-	return Start(t, mariadbKind().durable().start)
-}
+func StartMariaDB(t testing.TB) *Server { return Start(t, mariadbKind().durable().start) }
 
 // StartMySQL is StartMariaDB of a MySQL.
-func StartMySQL(t testing.TB) *Server {
-	t.Helper()
-	return Start(t, mysqlKind().durable().start)
-}
+func StartMySQL(t testing.TB) *Server { return Start(t, mysqlKind().durable().start) }
 
 func mysqlKind() kind {
 	return sqlKind("MySQL", "SHOP_TEST_MYSQL_IMAGE", "mysql:9", "mysqld", "--mysqlx=OFF")
@@ -87,8 +75,6 @@ func (s *Server) FillDisk(ctx context.Context) error {
 
 // FreeDisk undoes FillDisk, and returns when the server answers.
 func (s *Server) FreeDisk(ctx context.Context) error {
-	ctx, cancel := context.WithTimeout(ctx, faultLimit)
-	defer cancel()
 	if err := s.Exec(ctx, "rm "+dataDir+"/filler"); err != nil {
 		return err
 	}
@@ -120,7 +106,7 @@ func (s *Server) NewSchema(ctx context.Context, name string, hosts ...*Server) (
 	for _, host := range hosts {
 		addrs = append(addrs, host.addr)
 	}
-	return sqlConfig(strings.Join(addrs, ","), name).FormatDSN(), s.SQL(ctx, "CREATE DATABASE "+name+" CHARACTER SET utf8mb4 COLLATE "+collation)
+	return formatDSN(strings.Join(addrs, ","), name), s.SQL(ctx, "CREATE DATABASE "+name+" CHARACTER SET utf8mb4 COLLATE "+collation)
 }
 
 // SQL runs statements on a MySQL or MariaDB, as root and on one connection.
@@ -145,7 +131,10 @@ func (s *Server) Query(ctx context.Context, query string, row ...any) error {
 }
 
 func withSQL(addr string, f func(*sql.DB) error) error {
-	config := sqlConfig(addr, "")
+	config, err := mysql.ParseDSN(formatDSN(addr, ""))
+	if err != nil {
+		return err
+	}
 	config.Logger = &mysql.NopLogger{} // would report a server that is not up yet
 	connector, err := mysql.NewConnector(config)
 	if err != nil {
@@ -157,11 +146,6 @@ func withSQL(addr string, f func(*sql.DB) error) error {
 	return f(db)
 }
 
-func sqlConfig(addr, schema string) *mysql.Config {
-	config := mysql.NewConfig()
-	config.User, config.Passwd = "root", rootPassword
-	config.Net, config.Addr, config.DBName = "tcp", addr, schema
-	config.ParseTime, config.Loc = true, time.UTC
-	config.Collation = collation
-	return config
+func formatDSN(addr, schema string) string {
+	return fmt.Sprintf("root:%s@tcp(%s)/%s?collation=%s&parseTime=true", rootPassword, addr, schema, collation)
 }

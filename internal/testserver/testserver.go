@@ -16,17 +16,12 @@
 // StartMySQL, which keeps its address. A program calls OpenRedis and its like. The shared servers lose everything in a crash;
 // StartMySQL and StartMariaDB start durable ones.
 //
-// # Without Docker
+// Without Docker the test skips and says what it needs. With CI=true it fails instead, so that no test is skipped
+// unnoticed. -short also skips, except with CI=true.
 //
-// The test skips and says what it needs. With CI=true it fails instead, so that no test is skipped
-// unnoticed. -short skips too, except with CI=true.
-//
-// # Images
-//
-// The official images are the default. SHOP_TEST_REDIS_IMAGE, SHOP_TEST_REDIS7_IMAGE, SHOP_TEST_VALKEY_IMAGE,
-// SHOP_TEST_MYSQL_IMAGE, SHOP_TEST_MARIADB_IMAGE and SHOP_TEST_ZOOKEEPER_IMAGE name others, which have to understand
-// the official images' variables and options. The value none says that this machine has no such image: the tests skip
-// even with CI=true.
+// The official images are the default. SHOP_TEST_REDIS_IMAGE and its like name others, which have to understand the official
+// images' variables and options; docs/contributing.md lists them. The value none says that this machine has no such image: the
+// tests skip even with CI=true.
 //
 // A run that is killed, by go test's -timeout or an interrupt, leaves its containers to testcontainers' reaper. Where
 // that is switched off, remove them by their label org.testcontainers=true.
@@ -143,41 +138,37 @@ func mustStart(t testing.TB, err error) {
 	Must(t, err)
 }
 
-var silent = stdlog.New(io.Discard, "", 0) // for testcontainers' progress lines
-
-// findImage returns why no container of the kind can be started, nil if it can.
+// findImage returns why no container of the kind can be started, nil if it can. It pulls an image that is not there: once,
+// where testcontainers would go on trying for a quarter of an hour.
 func findImage(ctx context.Context, k kind) error {
 	image := k.imageName()
 	if image == "none" {
 		return fmt.Errorf("%s: %s=%w", k.name, k.variable, errNone)
 	}
-	if err := pull(ctx, image); err != nil {
+	ctx, cancel := context.WithTimeout(ctx, 10*time.Minute)
+	defer cancel()
+	docker, err := findDocker(ctx)
+	if err == nil {
+		defer func() { _ = docker.Close() }()
+		if _, err := docker.ImageInspect(ctx, image); err == nil {
+			return nil
+		}
+		var pulling client.ImagePullResponse
+		if pulling, err = docker.ImagePull(ctx, image, client.ImagePullOptions{}); err == nil {
+			err = pulling.Wait(ctx)
+		}
+	}
+	if err != nil {
 		return fmt.Errorf("%s %w: %w; see that `docker pull %s` works, or name another image in %s",
 			k.name, errMissing, err, image, k.variable)
 	}
 	return nil
 }
 
-// pull pulls an image that is not there: once, where testcontainers would go on trying for a quarter of an hour.
-func pull(ctx context.Context, image string) error {
-	ctx, cancel := context.WithTimeout(ctx, 10*time.Minute)
-	defer cancel()
-	docker, err := findDocker(ctx)
-	if err != nil {
-		return err
-	}
-	defer func() { _ = docker.Close() }()
-	if _, err := docker.ImageInspect(ctx, image); err == nil {
-		return nil
-	}
-	pulling, err := docker.ImagePull(ctx, image, client.ImagePullOptions{})
-	if err != nil {
-		return fmt.Errorf("pull %s: %w", image, err)
-	}
-	return pulling.Wait(ctx)
-}
-
-var silence = sync.OnceFunc(func() { log.SetDefault(silent) })
+var (
+	silent  = stdlog.New(io.Discard, "", 0) // for testcontainers' progress lines
+	silence = sync.OnceFunc(func() { log.SetDefault(silent) })
+)
 
 // findDocker returns a client of the daemon that testcontainers also uses.
 func findDocker(ctx context.Context) (docker *testcontainers.DockerClient, err error) {
@@ -188,11 +179,10 @@ func findDocker(ctx context.Context) (docker *testcontainers.DockerClient, err e
 			err = fmt.Errorf("looking for Docker: %v", r)
 		}
 	}()
-	docker, err = testcontainers.NewDockerClientWithOpts(ctx)
-	if err != nil {
-		return nil, fmt.Errorf("no Docker daemon found: %w", err)
+	if docker, err = testcontainers.NewDockerClientWithOpts(ctx); err != nil {
+		err = fmt.Errorf("no Docker daemon found: %w", err)
 	}
-	return docker, nil
+	return docker, err
 }
 
 // Until polls a condition that has no way to signal. It fails the test after the limit.
@@ -214,8 +204,10 @@ func NotUnderRace(t testing.TB) {
 	}
 }
 
-// poll asks until the answer is no error, at first every 10 ms. When ctx ends it returns the last error.
+// poll asks until the answer is no error, at first every 10 ms. When ctx ends, or after startLimit, it returns the last error.
 func poll(ctx context.Context, ask func(context.Context) error) error {
+	ctx, cancel := context.WithTimeout(ctx, startLimit)
+	defer cancel()
 	for pause := 10 * time.Millisecond; ; pause = min(pause*9/8, 100*time.Millisecond) {
 		err := ask(ctx)
 		if err == nil {

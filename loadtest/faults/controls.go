@@ -254,7 +254,7 @@ func change(ctx context.Context, dir string, edits []edit) (list string, err err
 		return "", fmt.Errorf("find the sources: %w", err)
 	}
 	module, goroot, _ := strings.Cut(strings.TrimSpace(string(found)), "\n")
-	var changed overlay.Overlay
+	changed := overlay.Overlay{}
 	for _, e := range edits {
 		file := filepath.Join(filepath.Dir(module), e.file)
 		if strings.HasPrefix(e.file, "time/") {

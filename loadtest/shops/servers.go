@@ -5,8 +5,6 @@ import (
 	"errors"
 	"fmt"
 
-	"golang.org/x/sync/errgroup"
-
 	"example.com/shop/internal/app"
 	"example.com/shop/internal/lab"
 	"example.com/shop/internal/testserver"
@@ -77,28 +75,12 @@ func (s *Servers) Start(ctx context.Context, report func(line string)) (stop fun
 		opens = append(opens, testserver.OpenRedis)
 	}
 	report(fmt.Sprintf("starting %d containers: MySQL, ZooKeeper and %d Redis", len(opens), 1+redlockNodes))
-	all := make([]*testserver.Server, len(opens))
-	stop = func() error {
-		var stopping errgroup.Group
-		for _, server := range all {
-			if server != nil {
-				stopping.Go(server.Close)
-			}
-		}
-		return stopping.Wait()
-	}
-	starting, startCtx := errgroup.WithContext(ctx)
-	for i, open := range opens {
-		starting.Go(func() (err error) {
-			all[i], err = open(startCtx)
-			return err
-		})
-	}
-	if err = starting.Wait(); err == nil {
+	all, err := testserver.OpenAll(ctx, opens...)
+	if err == nil {
 		s.MySQL, err = all[0].NewSchema(ctx, "shop")
 	}
 	if err != nil {
-		return nil, errors.Join(fmt.Errorf("--servers docker: %w", err), stop())
+		return nil, errors.Join(fmt.Errorf("--servers docker: %w", err), all.Close())
 	}
 	s.ZooKeeper, s.Redis = all[1].Addr(), all[2].Addr()
 	for _, server := range all {
@@ -107,7 +89,7 @@ func (s *Servers) Start(ctx context.Context, report func(line string)) (stop fun
 	for _, node := range all[3:] {
 		s.Redlock = append(s.Redlock, node.Addr())
 	}
-	return stop, nil
+	return all.Close, nil
 }
 
 // redlockNodes is with how many servers Redlock is usually described.

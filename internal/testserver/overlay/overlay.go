@@ -10,16 +10,14 @@ import (
 	"strings"
 )
 
-// Overlay is a set of changes. The zero value has none.
-type Overlay struct {
-	texts   map[string]string // the changed source files, by absolute name
-	removed []string
-}
+// Overlay is the text of each source file that is changed, by its absolute name. A file whose text is empty is left out of
+// the build.
+type Overlay map[string]string
 
 // Edit replaces from by to in a source file with an absolute name. The file, with the edits before, must have from exactly
 // once: an edit whose place was renamed or moved is an error, which quotes it.
-func (o *Overlay) Edit(file, from, to string) error {
-	text, again := o.texts[file]
+func (o Overlay) Edit(file, from, to string) error {
+	text, again := o[file]
 	if !again {
 		source, err := os.ReadFile(file)
 		if err != nil {
@@ -30,23 +28,17 @@ func (o *Overlay) Edit(file, from, to string) error {
 	if n := strings.Count(text, from); n != 1 {
 		return fmt.Errorf("%s has this %d times, want once:\n%s", file, n, from)
 	}
-	if o.texts == nil {
-		o.texts = make(map[string]string)
-	}
-	o.texts[file] = strings.Replace(text, from, to, 1)
+	o[file] = strings.Replace(text, from, to, 1)
 	return nil
 }
 
-// Remove builds without a source file.
-func (o *Overlay) Remove(file string) { o.removed = append(o.removed, file) }
-
 // Write writes the changed copies and the list of them into a folder. It returns the list's name, for go build -overlay.
-func (o *Overlay) Write(dir string) (list string, err error) {
+func (o Overlay) Write(dir string) (list string, err error) {
 	replace := make(map[string]string)
-	for _, file := range o.removed {
-		replace[file] = ""
-	}
-	for file, text := range o.texts {
+	for file, text := range o {
+		if replace[file] = ""; text == "" {
+			continue
+		}
 		replace[file] = filepath.Join(dir, fmt.Sprint(len(replace), filepath.Ext(file)))
 		if err := os.WriteFile(replace[file], []byte(text), 0o600); err != nil {
 			return "", err

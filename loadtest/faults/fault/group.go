@@ -81,5 +81,5 @@ func LoseMachine(ctx context.Context, t *Target) (err error) {
 		_, err = t.Group.Primary(ctx, old)
 		return err
 	}
-	return t.Replicas.Promote(ctx)
+	return t.MySQL[1].Promote(ctx)
 }

@@ -47,7 +47,6 @@ type System struct {
 	MySQL      []*Server
 	Redis      *Server
 	Group      *testserver.MySQLGroup
-	Replicas   *testserver.MySQLReplicas
 	RedisGroup *testserver.RedisGroup // of Sentinel and Cluster
 
 	dsn string          // of DB
@@ -117,9 +116,10 @@ func (s *System) openMySQL(ctx context.Context) (err error) {
 			servers = s.Group.Servers
 		}
 	case Replica:
-		if s.Replicas, err = testserver.OpenMySQLReplicas(ctx); err == nil {
-			s.Later(s.Replicas.Close)
-			servers = s.Replicas.Servers
+		var two *testserver.Ensemble
+		if two, err = testserver.OpenMySQLReplica(ctx); err == nil {
+			s.Later(two.Close)
+			servers = two.Servers
 		}
 	case MySQL, Disk, Sentinel, Cluster:
 		open := testserver.OpenMySQL
