@@ -10,7 +10,7 @@ import (
 	"golang.org/x/sync/errgroup"
 )
 
-const groupSize = 3
+const groupSize = 3 // servers that replicate each other
 
 // MySQLGroup is three MySQL in a group with a single primary: Group Replication.
 type MySQLGroup struct{ *Ensemble }

@@ -1,7 +1,15 @@
 package testserver
 
 import (
+	"cmp"
 	"context"
+	_ "embed"
+	"errors"
+	"fmt"
+	"net"
+	"regexp"
+	"strconv"
+	"strings"
 	"testing"
 	"time"
 
@@ -40,4 +48,172 @@ func askRedis(ctx context.Context, addr string, command ...any) *redis.Cmd {
 	})
 	defer func() { _ = rdb.Close() }()
 	return rdb.Do(ctx, command...)
+}
+
+// RedisGroup is several Redis in one container, a Cluster or those of Sentinel.
+type RedisGroup struct {
+	*Server
+	Addrs []string // at which the servers reach each other, and clients them
+	URL   string   // that names them as the shop's --redis does
+}
+
+//go:embed inside/node.sh
+var node string
+
+// openRedisGroup runs a shell script that starts six Redis in one container. Its arguments are their ports. A server is
+// ready when its INFO and CLUSTER INFO match. The group's URL names three servers, which begin at number first.
+func openRedisGroup(ctx context.Context, script, ready string, first int, query string) (*RedisGroup, error) {
+	k, isReady := redisKind(), regexp.MustCompile(ready)
+	k.processes, k.command, k.files = 6, []string{"sh", "-c", script, "sh"}, map[string][]byte{"/node": []byte(node)}
+	k.ready = func(ctx context.Context, addr string) error {
+		info, err := askRedis(ctx, addr, "INFO").Text()
+		cluster, _ := askRedis(ctx, addr, "CLUSTER", "INFO").Text() // refused where there is none
+		if err == nil && !isReady.MatchString(info+cluster) {
+			err = fmt.Errorf("%s does not know all others:\n%s%s", addr, info, cluster)
+		}
+		return err
+	}
+	s, err := k.start(ctx)
+	if err != nil {
+		return nil, err
+	}
+	g := &RedisGroup{Server: s}
+	for _, port := range s.ports {
+		g.Addrs = append(g.Addrs, net.JoinHostPort("127.0.0.1", strconv.Itoa(port)))
+	}
+	g.URL = fmt.Sprintf("redis://%s?addr=%s&addr=%s%s", g.Addrs[first], g.Addrs[first+1], g.Addrs[first+2], query)
+	return g, nil
+}
+
+// KillNode ends one server as a crash would, by SIGKILL. The others go on.
+func (g *RedisGroup) KillNode(ctx context.Context, addr string) error {
+	_, port, _ := net.SplitHostPort(addr)
+	return g.Exec(ctx, fmt.Sprintf(`kill -KILL "$(cat /tmp/%s/pid)"`, port))
+}
+
+//go:embed inside/cluster.sh
+var clusterScript string
+
+// OpenRedisCluster starts a Redis Cluster, and returns when all of it works. The first three nodes are masters of a third
+// of the slots each; the other three are their replicas, in the same order.
+func OpenRedisCluster(ctx context.Context) (*RedisGroup, error) {
+	return openRedisGroup(ctx, clusterScript, `(?s)(connected_slaves:1\r|master_link_status:up\r).*`+
+		`cluster_state:ok\r.*cluster_slots_ok:16384\r.*cluster_known_nodes:6\r.*cluster_size:3\r`, 0, "")
+}
+
+// MoveSlot migrates the slot of a key to another master, as a reshard does: further is how many places behind its own that
+// master stands. When MoveSlot calls half, the key has moved and the others of its slot have not, and a key of MoveSlot's own
+// stands on each side, whatever becomes of the others. Then it moves the rest, one key after the other.
+func (g *RedisGroup) MoveSlot(ctx context.Context, further int, half func(), key string) error {
+	masters, at := g.Addrs[:3], 0
+	for at < len(masters)-1 && redis.HasErrorPrefix(askRedis(ctx, masters[at], "EXISTS", key).Err(), "MOVED") {
+		at++
+	}
+	source, target := masters[at], masters[(at+further)%len(masters)]
+	slot, err := askRedis(ctx, source, "CLUSTER", "KEYSLOT", key).Int()
+	sourceID, failed := askRedis(ctx, source, "CLUSTER", "MYID").Text()
+	targetID, failedToo := askRedis(ctx, target, "CLUSTER", "MYID").Text()
+	if err := errors.Join(err, failed, failedToo); err != nil {
+		return err
+	}
+	host, port, _ := net.SplitHostPort(target)
+	migrate := func(key string) error { return askRedis(ctx, source, "MIGRATE", host, port, key, 0, 1000).Err() }
+	if err := errors.Join(
+		askRedis(ctx, source, "SET", key+":moved", "", "EX", 60).Err(),
+		askRedis(ctx, source, "SET", key+":left", "", "EX", 60).Err(),
+		askRedis(ctx, target, "CLUSTER", "SETSLOT", slot, "IMPORTING", sourceID).Err(),
+		askRedis(ctx, source, "CLUSTER", "SETSLOT", slot, "MIGRATING", targetID).Err(),
+		migrate(key), migrate(key+":moved"),
+	); err != nil {
+		return err
+	}
+	half()
+	left, err := askRedis(ctx, source, "CLUSTER", "GETKEYSINSLOT", slot, 1000).StringSlice()
+	for _, key := range left {
+		err = errors.Join(err, migrate(key))
+	}
+	if err != nil {
+		return err
+	}
+	for i := range masters { // the new owner first
+		err = errors.Join(err, askRedis(ctx, masters[(at+further+i)%len(masters)], "CLUSTER", "SETSLOT", slot, "NODE", targetID).Err())
+	}
+	return err
+}
+
+// SentinelMaster is what the Sentinels call the master.
+const SentinelMaster = "main"
+
+//go:embed inside/sentinel.sh
+var sentinelScript string
+
+// OpenRedisSentinel starts a master with two replicas, the first three addresses, and three Sentinels, the others. They
+// replace a master that has been silent for half a minute. It returns when each Sentinel knows all others.
+func OpenRedisSentinel(ctx context.Context) (*RedisGroup, error) {
+	return openRedisGroup(ctx, sentinelScript, `(?s)connected_slaves:2\r|master_link_status:up\r|`+
+		`sentinel_tilt:0\r.*status=ok,address=[^,]*,slaves=2,sentinels=3\r`, 3, "&master_name="+SentinelMaster)
+}
+
+// master returns which one a Sentinel names.
+func (g *RedisGroup) master(ctx context.Context, sentinel string) (addr string, err error) {
+	at, err := askRedis(ctx, sentinel, "SENTINEL", "GET-MASTER-ADDR-BY-NAME", SentinelMaster).StringSlice()
+	return strings.Join(at, ":"), err
+}
+
+// CutReplicas keeps the replicas from their master, which refuses the name that they connect with.
+func (g *RedisGroup) CutReplicas(ctx context.Context) error {
+	master, err := g.master(ctx, g.Addrs[3])
+	for _, addr := range g.Addrs[:3] {
+		if addr != master && err == nil {
+			err = errors.Join(askRedis(ctx, addr, "CONFIG", "SET", "masteruser", "nobody", "masterauth", "nobody").Err(),
+				askRedis(ctx, addr, "CLIENT", "KILL", "TYPE", "master").Err())
+		}
+	}
+	return err
+}
+
+// FailOver kills the master and has the Sentinels replace it, without waiting until they take it for dead: half a minute, so
+// that a pause of the machine causes no failover. It returns when each Sentinel names another.
+func (g *RedisGroup) FailOver(ctx context.Context) error {
+	old, err := g.master(ctx, g.Addrs[3])
+	if err != nil {
+		return err
+	}
+	if err := g.KillNode(ctx, old); err != nil {
+		return err
+	}
+	// A Sentinel refuses while replicas still move to the master of an earlier failover.
+	if err := poll(ctx, func(ctx context.Context) error {
+		return askRedis(ctx, g.Addrs[3], "SENTINEL", "FAILOVER", SentinelMaster).Err()
+	}); err != nil {
+		return err
+	}
+	return poll(ctx, func(ctx context.Context) (err error) {
+		for _, sentinel := range g.Addrs[3:] {
+			if master, failed := g.master(ctx, sentinel); failed != nil || master == old {
+				err = fmt.Errorf("the Sentinel %s: %w", sentinel, cmp.Or(failed, fmt.Errorf("it names %s", master)))
+			}
+		}
+		return err
+	})
+}
+
+// Restore undoes CutReplicas, starts a killed node as a replica, and returns when all are linked.
+func (g *RedisGroup) Restore(ctx context.Context) error {
+	master, err := g.master(ctx, g.Addrs[3])
+	if err != nil {
+		return err
+	}
+	_, masterPort, _ := net.SplitHostPort(master)
+	for _, addr := range g.Addrs[:3] {
+		if askRedis(ctx, addr, "CONFIG", "SET", "masteruser", "", "masterauth", "").Err() == nil {
+			continue
+		}
+		_, port, _ := net.SplitHostPort(addr)
+		if err := g.Exec(ctx, fmt.Sprintf("sh /node %s --replica-announce-ip 127.0.0.1 --replica-announce-port %s --replicaof 127.0.0.1 %s --daemonize yes",
+			port, port, masterPort)); err != nil {
+			return err
+		}
+	}
+	return poll(ctx, g.answers)
 }

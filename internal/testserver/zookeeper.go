@@ -56,12 +56,10 @@ func ZooKeeperStatus(ctx context.Context, addr string) (string, error) {
 	return string(answer), err
 }
 
-const ensembleSize = 3
-
 // OpenZooKeeperEnsemble starts three ZooKeepers that replicate each other, and returns when all serve. One says "Mode:
 // leader" in its ZooKeeperStatus.
 func OpenZooKeeperEnsemble(ctx context.Context) (*Ensemble, error) {
-	return openEnsemble(ctx, ensembleSize, memberKind, nil)
+	return openEnsemble(ctx, groupSize, memberKind, nil)
 }
 
 // memberKind is a server of an ensemble.
@@ -71,7 +69,7 @@ func memberKind(i int, network string) kind {
 	k.network, k.alias = network, name(i)
 	k.files = map[string][]byte{"/data/myid": []byte(fmt.Sprint(i + 1))}
 	extra := k.env["ZOO_CFG_EXTRA"] + " initLimit=50 syncLimit=20" // ticks: 5 s to start, 2 s to answer
-	for i := range ensembleSize {
+	for i := range groupSize {
 		extra += fmt.Sprintf(" server.%d=%s:2888:3888;2181", i+1, name(i))
 	}
 	k.env["ZOO_CFG_EXTRA"] = extra

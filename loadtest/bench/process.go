@@ -42,7 +42,7 @@ func (r *run) startOne(ctx context.Context, f *fleet, strategy string, n int) (*
 	if err != nil {
 		return nil, err
 	}
-	return shops.Start(ctx, n, []string{nothingReady}, self, nil, "bench", "--nothing")
+	return shops.Start(ctx, n, self, nil, "bench", "--nothing")
 }
 
 // cpu is the processor time that processes have used since their start; 0 where the system does not say.
@@ -72,9 +72,6 @@ func forgetPeak(pid int) (now int64, ok bool) {
 	return peak(pid), err == nil
 }
 
-// nothingReady begins the line by which serveNothing says where it serves.
-const nothingReady = "open at "
-
 // anOrder is as long as a shop's answer.
 const anOrder = `{"id":"01930000-0000-7000-8000-000000000000","buyer":"buyer-1","status":"pending",` +
 	`"lines":[{"sku":"bench-20060102-150405-1","quantity":1,"price":{"minor":100,"currency":"EUR"}}],"total":{"minor":100,"currency":"EUR"},` +
@@ -102,7 +99,7 @@ func serveNothing(ctx context.Context, stdout io.Writer) error {
 	}
 	server := &http.Server{Handler: engine, ReadHeaderTimeout: 5 * time.Second}
 	context.AfterFunc(ctx, func() { _ = server.Close() })
-	fmt.Fprintf(stdout, "%s%s\n", nothingReady, listener.Addr())
+	fmt.Fprintf(stdout, "The shop is open at http://%s\nThe operator's API is at http://%[1]s\n", listener.Addr())
 	if err := server.Serve(listener); !errors.Is(err, http.ErrServerClosed) {
 		return err
 	}

@@ -56,8 +56,7 @@ func (p Program) Migrate(ctx context.Context, variables []string) error {
 // password are for variables.
 func (p Program) Start(ctx context.Context, n int, variables []string, flags ...string) (*Process, error) {
 	args := append([]string{"serve", "--listen=127.0.0.1:0", "--operator-listen=127.0.0.1:0"}, flags...)
-	ready := []string{"The shop is open at http://", "The operator's API is at http://"}
-	process, err := Start(ctx, n, ready, p.File, append(p.Environ(), variables...), args...)
+	process, err := Start(ctx, n, p.File, append(p.Environ(), variables...), args...)
 	if err == nil {
 		process.keys = p.Keys
 	}
@@ -68,17 +67,16 @@ func (p Program) Start(ctx context.Context, n int, variables []string, flags ...
 type Process struct {
 	*os.Process
 	Addr     string // where it says that it serves
-	Operator string // and where it serves the operator; empty for none
+	Operator string // and where it serves the operator
 
 	keys  *shopclient.Keys
 	ended chan struct{} // closed when it is gone
 }
 
 // Start runs one of n programs that share the processors, at least one each: each would use all of them, and keep waking
-// threads for it. It returns when the program has printed lines that begin with these texts, each followed by an address: the
-// first is Addr, the second Operator. The program shares this process's stderr, and its environment but for the variables of a
-// shop.
-func Start(ctx context.Context, n int, ready []string, program string, variables []string, args ...string) (*Process, error) {
+// threads for it. It returns when the program has said, in a shop's words, where it serves. The program shares this process's
+// stderr, and its environment but for the variables of a shop.
+func Start(ctx context.Context, n int, program string, variables []string, args ...string) (*Process, error) {
 	cmd := exec.CommandContext(context.WithoutCancel(ctx), program, args...) //nolint:gosec // the user's own programs
 	cmd.Env = append(environ(variables), fmt.Sprint("GOMAXPROCS=", max(1, runtime.GOMAXPROCS(0)/n)))
 	cmd.Stderr = os.Stderr
@@ -90,31 +88,29 @@ func Start(ctx context.Context, n int, ready []string, program string, variables
 		return nil, err
 	}
 	p := &Process{Process: cmd.Process, ended: make(chan struct{})}
-	addrs := make(chan string, len(ready))
+	ready := make(chan struct{})
 	go func() {
 		defer close(p.ended)
-		next := 0
-		for lines := bufio.NewScanner(stdout); next < len(ready) && lines.Scan(); {
-			if rest, ok := strings.CutPrefix(lines.Text(), ready[next]); ok {
-				addrs <- strings.TrimSpace(rest)
-				next++
+		for lines := bufio.NewScanner(stdout); p.Operator == "" && lines.Scan(); {
+			if _, err := fmt.Sscanf(lines.Text(), "The shop is open at http://%s", &p.Addr); err != nil {
+				_, _ = fmt.Sscanf(lines.Text(), "The operator's API is at http://%s", &p.Operator)
 			}
 		}
+		close(ready)
 		_, _ = io.Copy(io.Discard, stdout)
 		_ = cmd.Wait()
 	}()
 	ctx, cancel := context.WithTimeout(ctx, 2*time.Minute)
 	defer cancel()
-	for _, to := range []*string{&p.Addr, &p.Operator}[:len(ready)] {
-		select {
-		case *to = <-addrs:
-		case <-p.ended:
-			return nil, fmt.Errorf("%s ended at its start: %v", cmd.Path, cmd.ProcessState)
-		case <-ctx.Done():
-			return nil, errors.Join(fmt.Errorf("%s is not ready: %w", cmd.Path, ctx.Err()), p.Kill())
+	select {
+	case <-ready:
+		if p.Operator != "" {
+			return p, nil
 		}
+	case <-ctx.Done():
 	}
-	return p, nil
+	err = p.Kill() // if it has not ended by itself
+	return nil, errors.Join(fmt.Errorf("%s does not serve: %v", cmd.Path, cmd.ProcessState), ctx.Err(), err)
 }
 
 // environ is the environment of a process: this one's without the variables of a shop, and these.
