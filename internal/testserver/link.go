@@ -269,12 +269,9 @@ func (l *Link) fate(statement string) Fate {
 // the command, 0 for a new one. Of other protocols it reads what there is.
 func (l *Link) read(in *bufio.Reader) ([]byte, error) {
 	if !l.sql {
-		if _, err := in.Peek(1); err != nil {
-			return nil, err
-		}
-		chunk := make([]byte, in.Buffered())
-		_, err := io.ReadFull(in, chunk)
-		return chunk, err
+		chunk := make([]byte, 16<<10)
+		n, err := in.Read(chunk)
+		return chunk[:n], err
 	}
 	header, err := in.Peek(4)
 	if err != nil {

@@ -81,27 +81,48 @@ func (r Runner) Run() int {
 // with it at once.
 func share(t testing.TB, k kind) *Server {
 	t.Helper()
-	mayStart(t)
 	k.direct = true // it is not started again
-	pool.mu.Lock()
-	started := pool.starts[k.name]
-	if started == nil {
-		started = sync.OnceValues(func() (*Server, error) { return k.start(context.Background()) })
-		pool.starts[k.name] = started
-	}
-	pool.mu.Unlock()
-	server, err := started()
-	mustStart(t, err)
-	return server
+	return start(t, func() (*Server, error) {
+		pool.mu.Lock()
+		started := pool.starts[k.name]
+		if started == nil {
+			started = sync.OnceValues(func() (*Server, error) { return k.start(context.Background()) })
+			pool.starts[k.name] = started
+		}
+		pool.mu.Unlock()
+		return started()
+	})
 }
 
 // Start opens a server, or several, for this test alone, by a function such as OpenRedis. They are removed when t ends.
 func Start[S io.Closer](t testing.TB, open func(context.Context) (S, error)) S {
 	t.Helper()
-	mayStart(t)
-	s, err := open(t.Context())
-	mustStart(t, err)
+	s := start(t, func() (S, error) { return open(t.Context()) })
 	t.Cleanup(func() { Must(t, s.Close()) })
+	return s
+}
+
+// Why no container can be started, through no fault of a test.
+var (
+	errMissing = errors.New("needs a container")
+	errNone    = errors.New("none says that this machine has no image of it")
+)
+
+// start opens servers, or skips the test, or fails it with CI=true.
+func start[S any](t testing.TB, open func() (S, error)) S {
+	t.Helper()
+	if pool.starts == nil {
+		t.Fatal("testserver: TestMain of this package has to use testserver.Wrap, which removes the containers")
+	}
+	ci := os.Getenv("CI") == "true"
+	if testing.Short() && !ci {
+		t.Skip("needs a container: skipped with -short")
+	}
+	s, err := open()
+	if errors.Is(err, errNone) || errors.Is(err, errMissing) && !ci {
+		t.Skip(err)
+	}
+	Must(t, err)
 	return s
 }
 
@@ -111,32 +132,6 @@ func Must(t testing.TB, err error) {
 	if err != nil {
 		t.Fatalf("testserver: %v", err)
 	}
-}
-
-// mayStart skips the test where it is to be short.
-func mayStart(t testing.TB) {
-	t.Helper()
-	if pool.starts == nil {
-		t.Fatal("testserver: TestMain of this package has to use testserver.Wrap, which removes the containers")
-	}
-	if testing.Short() && os.Getenv("CI") != "true" {
-		t.Skip("needs a container: skipped with -short")
-	}
-}
-
-// Why no container can be started, through no fault of a test.
-var (
-	errMissing = errors.New("needs a container")
-	errNone    = errors.New("none says that this machine has no image of it")
-)
-
-// mustStart skips the test, or fails it with CI=true, where Docker or the image is missing.
-func mustStart(t testing.TB, err error) {
-	t.Helper()
-	if errors.Is(err, errNone) || errors.Is(err, errMissing) && os.Getenv("CI") != "true" {
-		t.Skip(err)
-	}
-	Must(t, err)
 }
 
 // findImage returns why no container of the kind can be started, nil if it can. It pulls an image that is not there: once,

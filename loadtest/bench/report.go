@@ -46,7 +46,7 @@ func (c *contest) table() string {
 	header = append(header, "p50", "p99", "longest", "errors", "client", "shops", "a buyer", "right")
 	var rows []table.Row
 	for _, r := range c.rows {
-		mine, spread, memory, right := r.figures(c.byP50), "-", "-", "yes"
+		mine, spread, memory, right := c.figures(r.name, r.buyers), "-", "-", "yes"
 		if middle := stats.Median(mine); len(mine) > 1 && middle > 0 {
 			spread = percent((slices.Max(mine) - slices.Min(mine)) / middle)
 		}
@@ -83,18 +83,15 @@ func (c *contest) table() string {
 // figures are what the row of that name is compared by; nil if it is not there.
 func (c *contest) figures(name string, buyers int) []float64 {
 	for _, r := range c.rows {
-		if r.name == name && r.buyers == buyers {
-			return r.figures(c.byP50)
+		switch {
+		case r.name != name || r.buyers != buyers:
+		case c.byP50:
+			return r.collect(p50)
+		default:
+			return r.collect(func(r round) float64 { return r.AnswersPerSecond })
 		}
 	}
 	return nil
-}
-
-func (r *row) figures(byP50 bool) []float64 {
-	if byP50 {
-		return r.collect(p50)
-	}
-	return r.collect(func(r round) float64 { return r.AnswersPerSecond })
 }
 
 func (r *row) collect(f func(round) float64) []float64 {
