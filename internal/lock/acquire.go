@@ -182,20 +182,6 @@ func (w *waiter) send(c Claim, end time.Time) (Grant, error) {
 	return grant, noAnswer(ctx, err)
 }
 
-// beginTenure begins a tenure with the waiter's lease, if the grant can still be trusted and the Locker is open.
-func (w *waiter) beginTenure(sent time.Time, g Grant) error {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	if w.draining {
-		return ErrClosed
-	}
-	if w.ctx.Err() != nil || time.Since(sent) >= w.opt.TTL-w.opt.Margin {
-		return ErrNoAnswer
-	}
-	w.beginLocked(w.queue, w.claim(), g, sent, w.lease)
-	return nil
-}
-
 // abandon gives back what the owner may hold. The next request has another owner, so that a late release does not
 // concern it.
 func (w *waiter) abandon() {

@@ -50,20 +50,12 @@ func (l *Locker) inspect(ctx context.Context, key, doing string, evict bool) (h 
 	defer cancel()
 	h, err = l.backend.Holder(ctx, key)
 	if err == nil && h.Owner != "" {
-		h.Identity = identity(h.Owner)
+		if readable, _, found := strings.Cut(h.Owner[strings.IndexByte(h.Owner, ':')+1:], "/"); found {
+			h.Identity = readable // "shop-1" of "shop-1/<random>", or, in Redis, of "<process>:shop-1/<random>"
+		}
 		if evict {
 			err = l.backend.Evict(ctx, key, h.Owner)
 		}
 	}
 	return h, noAnswer(ctx, err)
-}
-
-// identity is the readable part of an owner: "shop-1" in "shop-1/<random>". Redis has the process's name before it:
-// "<process>:shop-1/<random>".
-func identity(owner string) string {
-	readable, _, found := strings.Cut(owner[strings.IndexByte(owner, ':')+1:], "/")
-	if !found {
-		return ""
-	}
-	return readable
 }

@@ -75,14 +75,12 @@ func (e *Lease) currentLocked() bool {
 //
 // A number that leaves no room for those to come is refused: one of 1<<52 or more in Redis, whose scripts count in
 // doubles, and of 1<<62 or more anywhere.
-func (e *Lease) Raise(ctx context.Context, above int64) error {
-	if err := e.raise(ctx, above); err != nil {
-		return fmt.Errorf("lock %q: raise fence above %d: %w", e.key, above, err)
-	}
-	return nil
-}
-
-func (e *Lease) raise(ctx context.Context, above int64) error {
+func (e *Lease) Raise(ctx context.Context, above int64) (err error) {
+	defer func() {
+		if err != nil {
+			err = fmt.Errorf("lock %q: raise fence above %d: %w", e.key, above, err)
+		}
+	}()
 	l, t := e.locker, e.tenure
 	l.mu.Lock()
 	c, current := t.claim, e.currentLocked()
@@ -152,7 +150,12 @@ func (e *Lease) doRelease() {
 	l, t := e.locker, e.tenure
 	l.mu.Lock()
 	first, held := t.first, time.Since(t.entered)
-	t.removeLocked(e)
+	if !t.over {
+		t.leases = slices.DeleteFunc(t.leases, func(other *Lease) bool { return other == e })
+		if len(t.leases) == 0 && !t.liveLocked() {
+			t.endLocked(ErrLost) // its time has run out
+		}
+	}
 	switch {
 	case t.over:
 		cause := t.cause
@@ -237,18 +240,9 @@ func (l *Locker) AcquireWith(ctx context.Context, key string, others ...string) 
 		return nil, err
 	}
 	tries := make([]*Lease, len(others))
-	together(len(others), func(i int) {
-		if others[i] != key && !slices.Contains(others[:i], others[i]) {
-			tries[i], _ = l.TryAcquire(ctx, others[i]) // an error means that it is not held
-		}
-	})
-	all := &Leases{leases: []*Lease{first}, ctx: first.Context()}
-	for _, lease := range tries {
-		if lease != nil {
-			all.leases = append(all.leases, lease)
-		}
-	}
-	return all, nil
+	together(len(others), func(i int) { tries[i], _ = l.TryAcquire(ctx, others[i]) }) // an error means that it is not held
+	taken := slices.DeleteFunc(tries, func(e *Lease) bool { return e == nil })
+	return &Leases{leases: append(taken, first), ctx: first.Context()}, nil
 }
 
 // tryAll asks for all keys at once, and keeps those before the first one that is held. The error is not ErrHeld.

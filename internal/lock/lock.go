@@ -211,10 +211,7 @@ func (l *Locker) releaseWithRetry(c Claim) {
 func (l *Locker) releaseLate(c Claim, end time.Time) {
 	l.work.Go(func() {
 		for nap := shortest; l.open.Err() == nil && time.Now().Before(end); nap *= 2 {
-			select {
-			case <-time.After(min(nap, time.Until(end))):
-			case <-l.open.Done():
-			}
+			sleep(l.open, min(nap, time.Until(end)))
 			_ = l.release(c)
 		}
 	})
@@ -241,29 +238,33 @@ func (l *Locker) retry(c Claim) {
 func (l *Locker) releaseOverdue() {
 	const shortNap = 10 * time.Millisecond
 	nap := shortNap
-	for more := true; more; {
-		l.mu.Lock()
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for len(l.overdue) > 0 {
 		next := l.overdue[0] // it stays in the list until it is done
 		l.mu.Unlock()
-		var err error
-		if l.open.Err() == nil && time.Now().Before(next.until) {
-			if err = l.release(next.claim); err == nil || errors.Is(err, ErrLost) {
-				err, nap = nil, shortNap
+		done := l.open.Err() != nil || !time.Now().Before(next.until)
+		if !done {
+			err := l.release(next.claim)
+			if done = err == nil || errors.Is(err, ErrLost); done {
+				nap = shortNap
+			} else {
+				sleep(l.open, nap)
+				nap = min(2*nap, time.Second)
 			}
 		}
 		l.mu.Lock()
 		l.overdue = l.overdue[1:]
-		if err != nil {
+		if !done {
 			l.overdue = append(l.overdue, next)
 		}
-		more = len(l.overdue) > 0
-		l.mu.Unlock()
-		if err != nil {
-			select {
-			case <-time.After(nap):
-			case <-l.open.Done():
-			}
-			nap = min(2*nap, time.Second)
-		}
+	}
+}
+
+// sleep returns when d has passed, or when ctx ends.
+func sleep(ctx context.Context, d time.Duration) {
+	select {
+	case <-time.After(d):
+	case <-ctx.Done():
 	}
 }

@@ -11,6 +11,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/redis/go-redis/v9"
@@ -82,10 +83,11 @@ type Redis struct {
 	client  redis.UniversalClient
 	prefix  string // of all keys and channels
 	wake    *wakeups
-	take    pipeline // of acquisitions
-	free    pipeline // of releases, which never wait behind acquisitions
-	keep    pipeline // of renewals, which never wait behind either
-	cluster bool     // several servers: the answer of PUBLISH does not count all subscribers
+	take    redis.Scripter // of acquisitions
+	free    redis.Scripter // of releases, which never wait behind acquisitions
+	keep    redis.Scripter // of renewals, which never wait behind either
+	work    sync.WaitGroup // batches of these under way
+	cluster bool           // several servers: the answer of PUBLISH does not count all subscribers
 }
 
 // RedisOptions of a Redis backend. The zero value is a good one.
@@ -121,9 +123,12 @@ func OpenRedis(client redis.UniversalClient, o RedisOptions) (*Redis, error) {
 	}
 	r := &Redis{client: client, prefix: o.KeyPrefix, cluster: cluster}
 	r.wake = newWakeups(client, o.KeyPrefix, r.reloadMasters)
-	r.take = pipeline{client: client, most: 6, off: cluster}
-	r.free = pipeline{client: client, most: 3, off: cluster}
-	r.keep = pipeline{client: client, most: 8, off: cluster}
+	r.take, r.free, r.keep = client, client, client // of a cluster, where a slow server must not delay the others
+	if !cluster {
+		r.take = &pipeline{UniversalClient: client, most: 6, work: &r.work}
+		r.free = &pipeline{UniversalClient: client, most: 3, work: &r.work}
+		r.keep = &pipeline{UniversalClient: client, most: 8, work: &r.work}
+	}
 	return r, nil
 }
 
@@ -144,7 +149,7 @@ func (r *Redis) Acquire(ctx context.Context, c Claim) (Grant, error) {
 		r.wake.listen(ctx)
 		_, waited, queue = r.wake.expect(c.Owner) // before asking, or the wake-up could be missed
 	}
-	answer, err := r.run(ctx, &r.take, acquireScript, c.Key, queue, waited, r.wake.name(c.Owner), c.TTL.Milliseconds())
+	answer, err := r.run(ctx, r.take, acquireScript, c.Key, queue, waited, r.wake.name(c.Owner), c.TTL.Milliseconds())
 	switch {
 	case err != nil:
 		return Grant{}, r.failed("acquire", err)
@@ -159,10 +164,10 @@ func (r *Redis) Acquire(ctx context.Context, c Claim) (Grant, error) {
 // only if waited is set or a negative answer says that a caller has to wait. While the slot migrates, such a request is
 // refused, and the lease alone is asked for. An answer of 0, that the owner does not hold the key, says nothing of the queue,
 // where the owner may be if waited is set: the refusal stands.
-func (r *Redis) run(ctx context.Context, p *pipeline, s *redis.Script, key string, queue, waited bool, args ...any) (int64, error) {
+func (r *Redis) run(ctx context.Context, by redis.Scripter, s *redis.Script, key string, queue, waited bool, args ...any) (int64, error) {
 	lease, line := r.keys(key)
-	ask := func(how string, keys ...any) (int64, error) {
-		return p.run(ctx, s, len(keys), slices.Concat(keys, args, []any{how})...).Int64()
+	ask := func(how string, keys ...string) (int64, error) {
+		return s.Run(ctx, by, keys, slices.Concat(args, []any{how})...).Int64()
 	}
 	how := ""
 	if r.cluster {
@@ -213,7 +218,7 @@ func (r *Redis) Renew(ctx context.Context, c Claim) (int64, error) {
 
 func (r *Redis) renew(ctx context.Context, request, key, owner string, ttl, fence int64) (int64, error) {
 	lease, _ := r.keys(key)
-	fence, err := r.keep.run(ctx, renewScript, 1, lease, owner, ttl, fence).Int64()
+	fence, err := renewScript.Run(ctx, r.keep, []string{lease}, owner, ttl, fence).Int64()
 	switch {
 	case err != nil:
 		return 0, r.failed(request, err)
@@ -227,7 +232,7 @@ func (r *Redis) renew(ctx context.Context, request, key, owner string, ttl, fenc
 func (r *Redis) Release(ctx context.Context, c Claim) error {
 	r.wake.forget(c.Owner)
 	fence, owner := strconv.FormatInt(c.Fence, 10), r.wake.name(c.Owner)
-	answer, err := r.run(ctx, &r.free, releaseScript, c.Key, true, c.Queue, fence, owner)
+	answer, err := r.run(ctx, r.free, releaseScript, c.Key, true, c.Queue, fence, owner)
 	switch {
 	case err != nil:
 		return r.failed("release", err)
@@ -292,9 +297,7 @@ func (r *Redis) reloadMasters() {
 // Close ends the subscription. The client stays open.
 func (r *Redis) Close() error {
 	r.wake.close()
-	for _, p := range []*pipeline{&r.take, &r.free, &r.keep} {
-		p.work.Wait()
-	}
+	r.work.Wait()
 	return nil
 }
 

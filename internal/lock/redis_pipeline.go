@@ -9,14 +9,13 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// pipeline runs scripts on one server. A few requests, or batches of requests, are under way at a time, each on a connection
-// of its own. Those that come meanwhile are sent together as soon as one of these is answered; while fewer are under way,
-// those that come at the same moment are. So no request waits under low load, the keys of a cart take one round trip, and
-// under high load a system call carries many requests. A request that no other joins runs in its caller's goroutine. Without
-// this file, redis.Script.Run does the same, more slowly.
+// pipeline is a redis.Scripter on one server. A few requests, or batches of requests, are under way at a time, each on a
+// connection of its own. Those that come meanwhile are sent together as soon as one of these is answered; while fewer are
+// under way, those that come at the same moment are. So no request waits under low load, the keys of a cart take one round
+// trip, and under high load a system call carries many requests. A request that no other joins runs in its caller's
+// goroutine. The client is a Scripter that does the same without this file, more slowly.
 type pipeline struct {
-	client redis.UniversalClient
-	off    bool // for a cluster, where a slow server must not delay the others
+	redis.UniversalClient
 
 	// most is how many batches may be under way at a time. More make small batches, each with its system calls; fewer let a
 	// request wait longer.
@@ -26,7 +25,7 @@ type pipeline struct {
 	underWay  int
 	gathering bool // a request is about to be sent, with those that come at the same moment
 	waiting   []*pipelined
-	work      sync.WaitGroup // batches under way
+	work      *sync.WaitGroup // batches under way
 }
 
 // pipelined is a request that waits to be sent with others.
@@ -36,32 +35,24 @@ type pipelined struct {
 	done chan struct{} // closed when cmd has its answer
 }
 
-// run does what redis.Script.Run does. The first of args are the keys.
-func (p *pipeline) run(ctx context.Context, script *redis.Script, keys int, args ...any) *redis.Cmd {
-	all := append(make([]any, 0, 3+len(args)), "evalsha", script.Hash(), keys)
+// EvalSha implements redis.Scripter. Script.Run calls it.
+func (p *pipeline) EvalSha(ctx context.Context, hash string, keys []string, args ...any) *redis.Cmd {
+	all := append(make([]any, 0, 3+len(keys)+len(args)), "evalsha", hash, len(keys))
+	for _, key := range keys {
+		all = append(all, key)
+	}
 	cmd := redis.NewCmd(ctx, append(all, args...)...)
 	cmd.SetFirstKeyPos(3)
-	if !p.process(ctx, cmd) {
-		late := redis.NewCmd(ctx) // cmd may still be under way
-		late.SetErr(ctx.Err())
-		return late
-	}
-	if cmd.Err() == nil || !redis.HasErrorPrefix(cmd.Err(), "NOSCRIPT") {
+	if p.process(ctx, cmd) {
 		return cmd
 	}
-	names := make([]string, keys)
-	for i, name := range args[:keys] {
-		names[i], _ = name.(string)
-	}
-	return script.Eval(ctx, p.client, names, args[keys:]...)
+	late := redis.NewCmd(ctx) // cmd may still be under way
+	late.SetErr(ctx.Err())
+	return late
 }
 
 // process sends a command, alone or with others. It reports whether cmd has its answer: false when ctx ended before.
 func (p *pipeline) process(ctx context.Context, cmd *redis.Cmd) bool {
-	if p.off {
-		_ = p.client.Process(ctx, cmd) // cmd also has the error
-		return true
-	}
 	p.mu.Lock()
 	first := p.underWay < p.most && !p.gathering
 	if first {
@@ -76,7 +67,7 @@ func (p *pipeline) process(ctx context.Context, cmd *redis.Cmd) bool {
 		if len(p.waiting) == 0 {
 			p.mu.Unlock()
 			defer p.answered()
-			_ = p.client.Process(ctx, cmd)
+			_ = p.Process(ctx, cmd) // cmd also has the error
 			return true
 		}
 	}
@@ -120,7 +111,7 @@ func (p *pipeline) next() []*pipelined {
 // exchange sends a batch, and waits for its answers until the latest deadline of its requests. A request whose ctx has
 // ended is not sent; where the client repeats a batch after a network error, it repeats all of it.
 func (p *pipeline) exchange(batch []*pipelined) {
-	pipe := p.client.Pipeline()
+	pipe := p.Pipeline()
 	var end time.Time
 	for _, r := range batch {
 		if err := r.ctx.Err(); err != nil {
@@ -132,11 +123,9 @@ func (p *pipeline) exchange(batch []*pipelined) {
 		}
 		_ = pipe.Process(r.ctx, r.cmd) // queued: the error is the answer's
 	}
-	if pipe.Len() > 0 {
-		ctx, cancel := context.WithDeadline(context.Background(), end)
-		defer cancel()
-		_, _ = pipe.Exec(ctx) // the same errors as in each request
-	}
+	ctx, cancel := context.WithDeadline(context.Background(), end)
+	defer cancel()
+	_, _ = pipe.Exec(ctx) // the same errors as in each request
 	for _, r := range batch {
 		close(r.done)
 	}

@@ -63,7 +63,7 @@ func TestBatches(t *testing.T) {
 	const most = 8
 	g := &gate{open: make(chan struct{}), held: make(chan struct{})}
 	client.AddHook(g)
-	b := &pipeline{client: client, most: most}
+	b := &pipeline{UniversalClient: client, most: most, work: new(sync.WaitGroup)}
 	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
 	defer cancel()
 	script := redis.NewScript("redis.call('SET', KEYS[1], ARGV[1]) return ARGV[1]")
@@ -73,7 +73,7 @@ func TestBatches(t *testing.T) {
 	ask := func(n int) {
 		calls.Go(func() {
 			want := fmt.Sprint(n)
-			if got, err := b.run(ctx, script, 1, want, want).Text(); got != want || err != nil {
+			if got, err := script.Run(ctx, b, []string{want}, want).Text(); got != want || err != nil {
 				t.Errorf("request %d: got %q, %v", n, got, err)
 			}
 		})
@@ -91,7 +91,7 @@ func TestBatches(t *testing.T) {
 	}
 	left, leave := context.WithCancel(ctx)
 	gone := make(chan error, 1)
-	go func() { gone <- b.run(left, script, 1, "left", "left").Err() }()
+	go func() { gone <- script.Run(left, b, []string{"left"}, "left").Err() }()
 	for b.queued() < later+1 {
 		if ctx.Err() != nil {
 			t.Fatalf("%d requests wait, want %d", b.queued(), later+1)

@@ -29,8 +29,8 @@ type wakeups struct {
 	work sync.WaitGroup
 	once sync.Once // of the subscription
 
-	tried  chan struct{} // closed when the first attempt to subscribe has succeeded or failed
-	settle func()        // closes tried, once
+	tried  context.Context // ends when the first attempt to subscribe has succeeded or failed
+	settle context.CancelFunc
 
 	mu      sync.Mutex               // never held during I/O
 	waiters map[string]chan struct{} // by owner; capacity 1, sent to only while mu is held
@@ -40,11 +40,6 @@ type wakeups struct {
 	confirmed bool
 }
 
-const (
-	reconnectFirst = 100 * time.Millisecond // between a failed subscription and the next; each time twice as long
-	reconnectMost  = time.Second
-)
-
 func newWakeups(client redis.UniversalClient, prefix string, broken func()) *wakeups {
 	w := &wakeups{
 		client:   client,
@@ -52,10 +47,9 @@ func newWakeups(client redis.UniversalClient, prefix string, broken func()) *wak
 		process:  rand.Text(),
 		broken:   broken,
 		patience: 3 * time.Second,
-		tried:    make(chan struct{}),
 		waiters:  make(map[string]chan struct{}),
 	}
-	w.settle = sync.OnceFunc(func() { close(w.tried) })
+	w.tried, w.settle = context.WithCancel(context.Background())
 	w.open, w.shut = context.WithCancel(context.Background())
 	return w
 }
@@ -86,22 +80,21 @@ func (w *wakeups) forget(owner string) {
 // listen opens the subscription, once, and gives Redis half of the time that there is to confirm it.
 func (w *wakeups) listen(ctx context.Context) {
 	w.once.Do(func() { w.work.Go(w.subscribe) })
-	select {
-	case <-w.tried:
+	if w.tried.Err() != nil {
 		return
-	default:
 	}
 	end, _ := ctx.Deadline()
 	select {
-	case <-w.tried:
+	case <-w.tried.Done():
 	case <-time.After(min(w.patience, time.Until(end)/2)):
 	case <-ctx.Done():
 	}
 }
 
-// subscribe keeps a subscription until close.
+// subscribe keeps a subscription until close. After each that fails, it waits twice as long, up to a second.
 func (w *wakeups) subscribe() {
-	nap := reconnectFirst
+	const shortNap = 100 * time.Millisecond
+	nap := shortNap
 	for w.open.Err() == nil {
 		sub := w.client.Subscribe(w.open) // to nothing yet: no I/O
 		stop := context.AfterFunc(w.open, func() { _ = sub.Close() })
@@ -111,14 +104,11 @@ func (w *wakeups) subscribe() {
 		_ = sub.Close()
 		w.settle()
 		w.broken()
-		nap = min(2*nap, reconnectMost)
+		nap = min(2*nap, time.Second)
 		if worked {
-			nap = reconnectFirst
+			nap = shortNap
 		}
-		select {
-		case <-time.After(nap):
-		case <-w.open.Done():
-		}
+		sleep(w.open, nap)
 	}
 }
 

@@ -33,20 +33,30 @@ type tenure struct {
 	cause error // of its end, unless it was released
 }
 
-// beginLocked begins a tenure with a lease. sent is when the request was sent.
-func (l *Locker) beginLocked(q *queue, c Claim, g Grant, sent time.Time, first *Lease) {
-	c.Fence, c.Queue = g.Fence, false
+// beginTenure begins a tenure with the waiter's lease, if the grant can still be trusted and the Locker is open. sent is when
+// the request was sent.
+func (w *waiter) beginTenure(sent time.Time, g Grant) error {
+	l, q := w.Locker, w.queue
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.draining {
+		return ErrClosed
+	}
+	if w.ctx.Err() != nil || time.Since(sent) >= l.opt.TTL-l.opt.Margin {
+		return ErrNoAnswer
+	}
 	t := &tenure{
 		locker:   l,
 		queue:    q,
-		claim:    c,
+		claim:    Claim{Key: q.key, Owner: w.owner, TTL: l.opt.TTL, Fence: g.Fence},
 		granted:  time.Now(),
 		deadline: sent.Add(l.opt.TTL - l.opt.Margin),
 		renewAt:  sent.Add(l.opt.TTL / 3),
 	}
 	q.asking, q.tenure = nil, t
-	t.admitLocked(first)
+	t.admitLocked(w.lease)
 	t.timer = time.AfterFunc(t.untilNextLocked(), t.tick)
+	return nil
 }
 
 // admitLocked makes a lease the current one.
@@ -153,17 +163,6 @@ func (t *tenure) ask(ctx context.Context, c Claim) (fence int64, err error) {
 func (t *tenure) extendLocked(sent time.Time) {
 	if deadline := sent.Add(t.locker.opt.TTL - t.locker.opt.Margin); deadline.After(t.deadline) {
 		t.deadline = deadline
-	}
-}
-
-// removeLocked takes out a lease that is released. The last one ends as lost if its time has run out.
-func (t *tenure) removeLocked(e *Lease) {
-	if t.over {
-		return
-	}
-	t.leases = slices.DeleteFunc(t.leases, func(other *Lease) bool { return other == e })
-	if len(t.leases) == 0 && !t.liveLocked() {
-		t.endLocked(ErrLost)
 	}
 }
 

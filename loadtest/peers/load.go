@@ -8,6 +8,8 @@ import (
 	"sync"
 	"sync/atomic"
 	"time"
+
+	"example.com/shop/internal/testserver" //nolint:depguard // as in the program
 )
 
 // load is a case: who wants what.
@@ -82,10 +84,20 @@ var errHung = errors.New("hung")
 // guards, and the release. A turn that began in time is waited for, so that starvation shows in the longest wait, but
 // it is counted only if it ended in time. The error tells that the peer could not be measured; what it did wrong is in
 // the round.
-func (l load) run(ctx context.Context, p peer, addr, prefix string, length time.Duration) (round, error) {
+func (l load) run(ctx context.Context, p peer, server, prefix string, length time.Duration) (round, error) {
+	addr := server
+	if l.link > 0 {
+		link, err := testserver.NewLink(ctx, false, func() string { return server })
+		if err != nil {
+			return round{}, err
+		}
+		defer link.Close()
+		link.Delay(l.link)
+		addr = link.Addr
+	}
 	clients := make([]client, l.clients)
 	for i := range clients {
-		c, err := p.open(addr, l.link)
+		c, err := p.open(addr)
 		if err != nil {
 			return round{}, fmt.Errorf("%s: open: %w", p.name, err)
 		}
@@ -120,54 +132,46 @@ func (l load) run(ctx context.Context, p peer, addr, prefix string, length time.
 			ended <- w
 		}()
 	}
-	workers, hung := collect(cancel, ended, &beats)
-	r := sum(workers, guards, length)
-	r.turns = float64(beats.Load())
-	if hung != nil {
-		r.perSecond, r.err = 0, hung
+	r := collect(cancel, ended, &beats, length)
+	for i := range guards {
+		g := &guards[i]
+		r.overlaps += g.overlaps.Load()
+		r.gap = time.Duration(g.free.Load() / max(1, g.passes.Load())) // of the only key where keys are held
 	}
 	for _, c := range clients {
-		if err := c.close(); r.err == nil {
-			r.err = err
-		}
+		err := c.close()
+		r.err = cmp.Or(r.err, err)
 	}
 	return r, nil
 }
 
-// collect waits for the workers. Where no turn ends for too long, it cancels them.
-func collect(cancel func(), ended <-chan *worker, beats *atomic.Int64) (workers []*worker, hung error) {
+// collect waits for the workers, and adds up what they did. Where no turn ends for too long, it cancels them.
+func collect(cancel func(), ended <-chan *worker, beats *atomic.Int64, length time.Duration) (r round) {
 	tick := time.NewTicker(patience / 10)
 	defer tick.Stop()
-	last, at := int64(0), time.Now()
-	for len(workers) < cap(ended) {
+	at := time.Now() // when the last turn was seen
+	var hung error
+	for left := cap(ended); left > 0; {
 		select {
 		case w := <-ended:
-			workers = append(workers, w)
+			left--
+			r.perSecond += float64(w.turns) / length.Seconds()
+			r.longest = max(r.longest, w.longest)
+			r.err = cmp.Or(r.err, w.err)
 			continue
 		case <-tick.C:
 		}
-		if now := beats.Load(); now > last {
-			last, at = now, time.Now()
+		if now := float64(beats.Load()); now > r.turns {
+			r.turns, at = now, time.Now()
 		}
 		if hung == nil && time.Since(at) >= patience {
 			hung = fmt.Errorf("%w: nothing happened for %v", errHung, patience)
 			cancel()
 		}
 	}
-	return workers, hung
-}
-
-// sum adds up what the workers did.
-func sum(workers []*worker, guards []guard, length time.Duration) (r round) {
-	for _, w := range workers {
-		r.perSecond += float64(w.turns) / length.Seconds()
-		r.longest = max(r.longest, w.longest)
-		r.err = cmp.Or(r.err, w.err)
-	}
-	for i := range guards {
-		g := &guards[i]
-		r.overlaps += g.overlaps.Load()
-		r.gap = time.Duration(g.free.Load() / max(1, g.passes.Load())) // of the only key where keys are held
+	r.turns = float64(beats.Load())
+	if hung != nil {
+		r.perSecond, r.err = 0, hung
 	}
 	return r
 }

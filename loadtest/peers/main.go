@@ -98,15 +98,17 @@ func run(ctx context.Context, args []string, out io.Writer) error {
 		defer func() { _ = server.Close() }()
 		s.redis = server.Addr()
 	}
-	version, err := redisInfo(ctx, s.redis, "Server", "redis_version")
+	client := redis.NewClient(&redis.Options{Addr: s.redis, MaxRetries: -1, ReadTimeout: time.Minute})
+	defer func() { _ = client.Close() }()
+	info, err := client.InfoMap(ctx, "Server").Result()
 	if err != nil {
 		return fmt.Errorf("redis at %s: %w", s.redis, err)
 	}
 	fmt.Fprintf(out, "%d cores, %s/%s, %s\nRedis %s\nrounds: %d, with %v for each peer\n", runtime.GOMAXPROCS(0), runtime.GOOS, runtime.GOARCH,
-		runtime.Version(), version, s.rounds, s.time)
+		runtime.Version(), info["Server"]["redis_version"], s.rounds, s.time)
 	right := true
 	for _, l := range s.loads {
-		r, err := compare(ctx, s, l)
+		r, err := compare(ctx, s, client, l)
 		if err != nil {
 			return err
 		}
@@ -127,14 +129,14 @@ type result struct {
 }
 
 // compare lets the peers take turns, round after round, in rotating order.
-func compare(ctx context.Context, s settings, l load) (*result, error) {
+func compare(ctx context.Context, s settings, client *redis.Client, l load) (*result, error) {
 	r := &result{load: l, peers: s.peers, rows: map[string][]round{}}
 	for n := range s.rounds {
 		for i := range s.peers {
 			p := s.peers[(i+n)%len(s.peers)]
 			runtime.GC() // what the one before left behind is not this one's
 			key := fmt.Sprintf("peers:%d:%s:%s", time.Now().UnixNano(), l.name, p.name)
-			before, err := redisCommands(ctx, s.redis)
+			before, err := processed(ctx, client)
 			if err != nil {
 				return nil, err
 			}
@@ -142,7 +144,7 @@ func compare(ctx context.Context, s settings, l load) (*result, error) {
 			if err = cmp.Or(err, ctx.Err()); err != nil {
 				return nil, err
 			}
-			after, err := redisCommands(ctx, s.redis)
+			after, err := processed(ctx, client)
 			if err != nil {
 				return nil, err
 			}
@@ -153,15 +155,31 @@ func compare(ctx context.Context, s settings, l load) (*result, error) {
 	return r, nil
 }
 
-// print writes the table of the case.
+// processed returns how many commands the server has processed.
+func processed(ctx context.Context, client *redis.Client) (float64, error) {
+	info, err := client.InfoMap(ctx, "Stats").Result()
+	if err != nil {
+		return 0, err
+	}
+	return strconv.ParseFloat(info["Stats"]["total_commands_processed"], 64)
+}
+
+// print writes the table of the case. Commands and gap are the medians of the rounds.
 func (r *result) print(out io.Writer) {
 	var rows []table.Row
 	fastest := r.rates(r.fastest())
 	for _, p := range r.peers {
 		rounds, rates := r.rows[p.name], r.rates(p.name)
 		longest := slices.Max(figures(rounds, func(one round) time.Duration { return one.longest }))
-		rows = append(rows, table.Row{p.name, median(rates), stats.Ratio(rates, r.rates(raw)), stats.Ratio(rates, fastest),
-			longest.Round(10 * time.Microsecond), commands(rounds), gap(rounds), verdict(rounds)})
+		commands := stats.Median(figures(rounds, func(one round) float64 { return one.commands / max(1, one.turns) }))
+		gap := "-"
+		if d := stats.Median(figures(rounds, func(one round) time.Duration { return one.gap })); d > 0 {
+			gap = d.Round(time.Microsecond).String()
+		}
+		rows = append(rows, table.Row{
+			p.name, fmt.Sprintf("%.0f", typical(rates)), stats.Ratio(rates, r.rates(raw)), stats.Ratio(rates, fastest),
+			longest.Round(10 * time.Microsecond), fmt.Sprintf("%.2f", commands), gap, verdict(rounds),
+		})
 	}
 	header := table.Row{"peer", "turns/s", "to raw", "to fastest", "longest wait", "commands/turn", "gap", "right"}
 	fmt.Fprintf(out, "\n%s: %s\n%s", r.name, r.about, stats.Table(header, rows, 2, len(header)-1))
@@ -181,36 +199,21 @@ func (r *result) rates(name string) []float64 {
 	return figures(r.rows[name], func(one round) float64 { return one.perSecond })
 }
 
-// commands returns how many Redis processed for each turn, the median of the rounds.
-func commands(rounds []round) string {
-	return fmt.Sprintf("%.2f", stats.Median(figures(rounds, func(one round) float64 { return one.commands / max(1, one.turns) })))
-}
-
-// gap returns how long the key stood free between two holders, the median of the rounds.
-func gap(rounds []round) string {
-	if d := stats.Median(figures(rounds, func(one round) time.Duration { return one.gap })); d > 0 {
-		return d.Round(time.Microsecond).String()
-	}
-	return "-"
-}
-
 // fastest returns the fastest library other than ours.
 func (r *result) fastest() string {
 	name, best := "", 0.0
 	for _, p := range r.peers {
-		if rate := stats.Median(worked(r.rates(p.name))); rate > best && p.name != ours && p.name != raw {
+		if rate := typical(r.rates(p.name)); rate > best && p.name != ours && p.name != raw {
 			name, best = p.name, rate
 		}
 	}
 	return name
 }
 
-// worked leaves out the rounds in which a peer hung.
-func worked(rates []float64) []float64 {
-	return slices.DeleteFunc(slices.Clone(rates), func(r float64) bool { return r == 0 })
+// typical is the median of the rounds in which the peer did not hang.
+func typical(rates []float64) float64 {
+	return stats.Median(slices.DeleteFunc(slices.Clone(rates), func(r float64) bool { return r == 0 }))
 }
-
-func median(rates []float64) string { return fmt.Sprintf("%.0f", stats.Median(worked(rates))) }
 
 // verdict is yes, or what went wrong over all rounds.
 func verdict(rounds []round) string {
@@ -226,21 +229,4 @@ func verdict(rounds []round) string {
 		return strings.ReplaceAll(err.Error(), "\n", ", ")
 	}
 	return "yes"
-}
-
-// redisCommands returns how many the server has processed.
-func redisCommands(ctx context.Context, addr string) (float64, error) {
-	count, err := redisInfo(ctx, addr, "Stats", "total_commands_processed")
-	if err != nil {
-		return 0, err
-	}
-	return strconv.ParseFloat(count, 64)
-}
-
-// redisInfo returns what the server says of itself.
-func redisInfo(ctx context.Context, addr, section, field string) (string, error) {
-	client := redis.NewClient(&redis.Options{Addr: addr, MaxRetries: -1, ReadTimeout: time.Minute})
-	defer func() { _ = client.Close() }()
-	info, err := client.InfoMap(ctx, section).Result()
-	return info[section][field], err
 }

@@ -3,10 +3,8 @@ package main
 import (
 	"context"
 	"crypto/rand"
-	"crypto/tls"
 	"errors"
 	"math"
-	"net"
 	"time"
 
 	"github.com/bsm/redislock"
@@ -28,7 +26,7 @@ const (
 // peer is a way to lock, configured as its documentation recommends for one Redis.
 type peer struct {
 	name string
-	open func(addr string, late time.Duration) (client, error)
+	open func(addr string) (client, error)
 }
 
 // client is what one process has of a peer: its own connections and its own locker. It is used by many goroutines at
@@ -85,38 +83,15 @@ func allPeers() []peer {
 
 // connect returns the client of all peers over go-redis: with a connection for every goroutine, so that none waits for
 // the pool, and bound by contexts.
-func connect(addr string, late time.Duration) *redis.Client {
-	o := &redis.Options{Addr: addr, PoolSize: 128, ContextTimeoutEnabled: true}
-	if late > 0 {
-		o.Dialer = lateDialer(late)
-	}
-	return redis.NewClient(o)
-}
-
-// lateDialer opens connections on which each answer is late.
-func lateDialer(late time.Duration) func(ctx context.Context, network, addr string) (net.Conn, error) {
-	return func(ctx context.Context, network, addr string) (net.Conn, error) {
-		conn, err := new(net.Dialer).DialContext(ctx, network, addr)
-		return lateConn{conn, late}, err
-	}
-}
-
-type lateConn struct {
-	net.Conn
-	late time.Duration
-}
-
-func (c lateConn) Read(b []byte) (int, error) {
-	n, err := c.Conn.Read(b)
-	time.Sleep(c.late)
-	return n, err
+func connect(addr string) *redis.Client {
+	return redis.NewClient(&redis.Options{Addr: addr, PoolSize: 128, ContextTimeoutEnabled: true})
 }
 
 var errNotHeld = errors.New("release: another one held the key")
 
 // openRaw is the recipe of Redis' documentation without a library: the least that a lock over Redis can do.
-func openRaw(addr string, late time.Duration) (client, error) {
-	c := connect(addr, late)
+func openRaw(addr string) (client, error) {
+	c := connect(addr)
 	const script = `if redis.call("get", KEYS[1]) == ARGV[1] then return redis.call("del", KEYS[1]) else return 0 end`
 	del := redis.NewScript(script)
 	release := func(key, owner string) error {
@@ -146,8 +121,8 @@ func openRaw(addr string, late time.Duration) (client, error) {
 	return client{acquire: acquire, close: c.Close}, nil
 }
 
-func openRedsync(addr string, late time.Duration) (client, error) {
-	c := connect(addr, late)
+func openRedsync(addr string) (client, error) {
+	c := connect(addr)
 	sync := redsync.New(goredis.NewPool(c))
 	acquire := func(ctx context.Context, key string) (func() error, error) {
 		mutex := sync.NewMutex(key, redsync.WithExpiry(ttl), redsync.WithRetryDelay(retry), redsync.WithTries(math.MaxInt))
@@ -165,8 +140,8 @@ func openRedsync(addr string, late time.Duration) (client, error) {
 	return client{acquire: acquire, close: c.Close}, nil
 }
 
-func openRedislock(addr string, late time.Duration) (client, error) {
-	c := connect(addr, late)
+func openRedislock(addr string) (client, error) {
+	c := connect(addr)
 	locks := redislock.New(c)
 	acquire := func(ctx context.Context, key string) (func() error, error) {
 		held, err := locks.Obtain(ctx, key, ttl, &redislock.Options{RetryStrategy: redislock.LinearBackoff(retry)})
@@ -178,16 +153,9 @@ func openRedislock(addr string, late time.Duration) (client, error) {
 	return client{acquire: acquire, close: c.Close}, nil
 }
 
-func openRueidislock(addr string, late time.Duration) (client, error) {
-	option := rueidis.ClientOption{InitAddress: []string{addr}}
-	if late > 0 {
-		dial := lateDialer(late)
-		option.DialCtxFn = func(ctx context.Context, addr string, _ *net.Dialer, _ *tls.Config) (net.Conn, error) {
-			return dial(ctx, "tcp", addr)
-		}
-	}
+func openRueidislock(addr string) (client, error) {
 	locker, err := rueidislock.NewLocker(rueidislock.LockerOption{
-		ClientOption:   option,
+		ClientOption:   rueidis.ClientOption{InitAddress: []string{addr}},
 		KeyValidity:    ttl,
 		KeyMajority:    1,
 		NoLoopTracking: true,
@@ -202,8 +170,8 @@ func openRueidislock(addr string, late time.Duration) (client, error) {
 	return client{acquire: acquire, close: func() error { locker.Close(); return nil }}, err
 }
 
-func openOurs(addr string, late time.Duration) (client, error) {
-	c := connect(addr, late)
+func openOurs(addr string) (client, error) {
+	c := connect(addr)
 	locker := lock.New(lock.NewRedis(c), lock.Options{TTL: ttl})
 	acquire := func(ctx context.Context, key string) (func() error, error) {
 		lease, err := locker.Acquire(ctx, key)

@@ -59,7 +59,7 @@ func TestPeer_cancelled(t *testing.T) {
 	for _, p := range allPeers() {
 		t.Run(p.name, func(t *testing.T) {
 			t.Parallel()
-			c, err := p.open(addr, 0)
+			c, err := p.open(addr)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -134,7 +134,7 @@ func TestLoad_run(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				f := c.fake
 				f.slot = make(chan struct{}, 1)
-				p := peer{name: "fake", open: func(string, time.Duration) (client, error) { return client{acquire: f.acquire, close: f.close}, nil }}
+				p := peer{name: "fake", open: func(string) (client, error) { return client{acquire: f.acquire, close: f.close}, nil }}
 				l := load{clients: 2, goroutines: 3, keys: 1, hold: time.Millisecond}
 				r, err := l.run(t.Context(), p, "", "key", time.Second)
 				if err != nil || !c.check(r) {

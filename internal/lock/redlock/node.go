@@ -97,18 +97,13 @@ func (n *node) enqueue(c contender) (before chan struct{}, end func()) {
 	}
 }
 
-// vote is the owner that holds a key on one node.
-type vote struct {
-	owner string // empty: free
-	left  time.Duration
-}
-
-func (n *node) vote(ctx context.Context, key string) (vote, error) {
+// holder returns who holds a key on this node.
+func (n *node) holder(ctx context.Context, key string) (lock.Holder, error) {
 	both := n.client.TxPipeline()
 	value, ttl := both.Get(ctx, prefix+key), both.PTTL(ctx, prefix+key)
 	if _, err := both.Exec(ctx); err != nil && !errors.Is(err, redis.Nil) {
-		return vote{}, err
+		return lock.Holder{}, err
 	}
 	_, owner, _ := strings.Cut(value.Val(), " ")
-	return vote{owner: owner, left: ttl.Val()}, nil
+	return lock.Holder{Owner: owner, Remaining: ttl.Val()}, nil
 }

@@ -115,12 +115,12 @@ func (b *Backend) Release(ctx context.Context, c lock.Claim) error {
 func (b *Backend) Holder(ctx context.Context, key string) (lock.Holder, error) {
 	voting, cancel := context.WithTimeout(ctx, b.opt.NodeTimeout)
 	defer cancel()
-	answers, votes := make(chan answer, len(b.nodes)), make(chan vote, len(b.nodes))
+	answers, votes := make(chan answer, len(b.nodes)), make(chan lock.Holder, len(b.nodes))
 	for i, n := range b.nodes {
 		b.work.Go(func() {
-			v, err := n.vote(voting, key)
+			h, err := n.holder(voting, key)
 			if err == nil {
-				votes <- v
+				votes <- h
 			}
 			answers <- answer{i, err == nil, err}
 		})
@@ -128,8 +128,8 @@ func (b *Backend) Holder(ctx context.Context, key string) (lock.Holder, error) {
 	t, err := b.count(ctx, answers, func(t tally) bool { return t.pending() == 0 })
 	left := map[string][]time.Duration{} // by owner; the empty one: free
 	for range t.yes {
-		v := <-votes
-		left[v.owner] = append(left[v.owner], v.left)
+		h := <-votes
+		left[h.Owner] = append(left[h.Owner], h.Remaining)
 	}
 	for owner, each := range left {
 		switch {

@@ -1,9 +1,11 @@
 package zklock
 
 import (
+	"bytes"
 	"context"
 	"encoding/binary"
 	"fmt"
+	"io"
 	"net"
 	"time"
 
@@ -93,11 +95,7 @@ func (b *Backend) dial(network, address string, timeout time.Duration) (net.Conn
 	}
 	b.last = conn
 	limit := min(max(b.opt.SessionTimeout/3, time.Second), 5*time.Second)
-	return &handshake{
-		Conn:    conn,
-		limit:   time.AfterFunc(limit, func() { _ = conn.Close() }),
-		granted: b.setSession,
-	}, nil
+	return &handshake{Conn: conn, limit: time.AfterFunc(limit, func() { _ = conn.Close() }), granted: b.setSession}, nil
 }
 
 // hangUp closes the last connection, if it is still open.
@@ -110,34 +108,29 @@ func (b *Backend) hangUp() {
 }
 
 // handshake is a connection that parses the server's first answer, since the library does not report the session's
-// timeout. The answer is: length, protocol version, timeout in milliseconds (4 bytes each), session (8 bytes), and a
-// password. The session is 0 if the former one has expired.
-//
-// The library waits for that answer for 6.7 session timeouts, and for its second part for ever; a handshake closes the
-// connection before.
+// timeout. The library waits for that answer for 6.7 session timeouts; a handshake closes the connection before.
 type handshake struct {
 	net.Conn
-	limit   *time.Timer // of the time until the first answer; closes the connection
+	limit   *time.Timer // of the time until the answer; closes the connection
 	granted func(session int64, timeout time.Duration)
-
-	// These belong to the goroutine that reads.
-	answer []byte
-	over   bool
+	rest    io.Reader // what the library reads, from the answer on; nil until that has come
 }
 
 // Read calls granted before the library has seen the answer, and so before it sends a request in that session.
 func (h *handshake) Read(p []byte) (int, error) {
-	n, err := h.Conn.Read(p)
-	if h.over {
-		return n, err
-	}
-	h.answer = append(h.answer, p[:n]...)
-	const length = 4 + 4 + 4 + 8
-	if len(h.answer) >= length {
+	if h.rest == nil {
+		var answer struct {
+			Length, Version int32
+			Timeout         int32 // in milliseconds
+			Session         int64 // 0 if the former one has expired; a password follows
+		}
+		var seen bytes.Buffer
+		if err := binary.Read(io.TeeReader(h.Conn, &seen), binary.BigEndian, &answer); err != nil {
+			return 0, err
+		}
 		h.limit.Stop()
-		timeout := time.Duration(int32(binary.BigEndian.Uint32(h.answer[8:]))) * time.Millisecond
-		h.granted(int64(binary.BigEndian.Uint64(h.answer[12:])), timeout)
-		h.over, h.answer = true, nil
+		h.granted(answer.Session, time.Duration(answer.Timeout)*time.Millisecond)
+		h.rest = io.MultiReader(&seen, h.Conn)
 	}
-	return n, err
+	return h.rest.Read(p)
 }

@@ -26,7 +26,7 @@ var lockerMutants = []mutant{
 		{"tenure.go", "deadline: sent.Add(l.opt.TTL - l.opt.Margin),", "deadline: sent.Add(l.opt.TTL),"},
 	}},
 	{"trusted until TTL minus Margin: takes a lease whose answer came too late", sim, []edit{
-		{"acquire.go", " || time.Since(sent) >= w.opt.TTL-w.opt.Margin {", " {"},
+		{"tenure.go", " || time.Since(sent) >= l.opt.TTL-l.opt.Margin {", " {"},
 	}},
 	{"a renewal is trusted from before it was sent: counts from the answer", sim, []edit{
 		{"tenure.go", "if deadline := sent.Add(", "if deadline := time.Now().Add("},
