@@ -109,7 +109,7 @@ func (h redisHook) script(c redis.Cmder) int {
 	if c.Name() == "eval" {
 		hash = fmt.Sprintf("%x", sha1.Sum([]byte(hash))) //nolint:gosec // as Redis does
 	}
-	return slices.IndexFunc(h.scripts, func(s lock.Script) bool { return s.Hash == hash })
+	return slices.IndexFunc(h.scripts, func(s lock.Script) bool { return s.Hash() == hash })
 }
 
 const wide = 48 // bytes of a value that are shown, also of a key

@@ -117,7 +117,7 @@ func compareAndDelete(ctx context.Context, client redis.UniversalClient, key, ow
 
 // Scripts returns the scripts of this package.
 func Scripts() []lock.Script {
-	return []lock.Script{{Name: "compare-and-delete", Hash: compareScript.Hash(), Source: compareSource}}
+	return []lock.Script{{Script: compareScript, Name: "compare-and-delete", Source: compareSource}}
 }
 
 // deleteBlindly is WRONG: if the holder's time ran out meanwhile, the key is another holder's. DEL lets a third in

@@ -12,11 +12,11 @@
 //
 // # How a caller gets a key
 //
-//	Acquire ── holds it already? ── another lease on it, at once        queue.go
+//	Acquire ── holds it already? ── another lease on it, at once
 //	   │
-//	   ├── the process holds the key or asks for it ── wait in the      queue.go
+//	   ├── the process holds the key or asks for it ── wait in the
 //	   │                                   queue for the turn ──┐
-//	   └── else ──► ASK the store ◄──────── turn to ask ────────┤       acquire.go
+//	   └── else ──► ASK the store ◄──────── turn to ask ────────┤
 //	                  │  granted: a tenure begins               │
 //	                  │  held elsewhere: Backend.Wait, ask again│
 //	                  └─ error, or the caller gave up: the next in the queue asks
@@ -26,7 +26,8 @@
 //	   └─ deadline, ErrLost, Close ─► the lease's context ends, the key is given back in the
 //	                                  background, the next in the queue asks
 //
-// A renewal, every third of the TTL, moves the deadline of a tenure (tenure.go).
+// A renewal, every third of the TTL, moves the deadline of a tenure. All until the grant is in acquire.go, all after it in
+// tenure.go and lease.go.
 //
 // # What is promised
 //

@@ -570,7 +570,6 @@ func TestMemory(t *testing.T) {
 			Expires:  true,
 			Notifies: true,
 			Fences:   true,
-			Raises:   true,
 		}
 	})
 }

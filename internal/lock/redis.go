@@ -27,10 +27,20 @@ var (
 	//go:embed redis_release.lua
 	releaseSource string
 
-	acquireScript = newScript(acquireSource)
-	renewScript   = newScript(renewSource)
-	releaseScript = newScript(releaseSource)
+	acquireScript = newScript("acquire", acquireSource)
+	renewScript   = newScript("renew", renewSource)
+	releaseScript = newScript("release", releaseSource)
 )
+
+// Script is a Lua script that a lock runs in Redis.
+type Script struct {
+	*redis.Script
+	Name   string // what it is for: acquire, renew or release
+	Source string // without its constants
+}
+
+// Scripts returns the scripts of the Redis backend.
+func Scripts() []Script { return []Script{acquireScript, renewScript, releaseScript} }
 
 // fenceMemory is how long the last fence of a key is kept after its lease, or, of a fence that is ahead of the server's
 // clock, after the clock has passed it. When the clock steps back by more, the fences of a key that is idle for longer than
@@ -40,24 +50,10 @@ const fenceMemory = time.Minute
 // newScript gives a script its constants, and what scripts share. Values start with their version: that of their layout,
 // which counts up when the meaning of a value changes, and how long the fence is kept, in milliseconds. A version of this
 // package takes a key of another layout for held until the key is gone.
-func newScript(source string) *redis.Script {
-	return redis.NewScript(fmt.Sprintf("local base, reservation, gap = %[1]d, %[2]d, %[3]d\nlocal memory, version = base, '1.%[1]d:'\n\n%[4]s\n%[5]s",
-		fenceMemory.Milliseconds(), reservation.Milliseconds(), fenceGap, memorySource, source))
-}
-
-// Script is a Lua script that a lock runs in Redis.
-type Script struct {
-	Name   string // what it is for: acquire, renew or release
-	Hash   string // how EVALSHA and a server's slow log call it
-	Source string // without its constants
-}
-
-// Scripts returns the scripts of the Redis backend.
-func Scripts() []Script {
-	return []Script{
-		{"acquire", acquireScript.Hash(), acquireSource}, {"renew", renewScript.Hash(), renewSource},
-		{"release", releaseScript.Hash(), releaseSource},
-	}
+func newScript(name, source string) Script {
+	return Script{redis.NewScript(fmt.Sprintf(
+		"local base, reservation, gap = %[1]d, %[2]d, %[3]d\nlocal memory, version = base, '1.%[1]d:'\n\n%[4]s\n%[5]s",
+		fenceMemory.Milliseconds(), reservation.Milliseconds(), fenceGap, memorySource, source)), name, source}
 }
 
 // Redis is a Backend that keeps leases in Redis 6.2 or later, or Valkey: a single server, Sentinel or Cluster. See the
@@ -164,7 +160,7 @@ func (r *Redis) Acquire(ctx context.Context, c Claim) (Grant, error) {
 // only if waited is set or a negative answer says that a caller has to wait. While the slot migrates, such a request is
 // refused, and the lease alone is asked for. An answer of 0, that the owner does not hold the key, says nothing of the queue,
 // where the owner may be if waited is set: the refusal stands.
-func (r *Redis) run(ctx context.Context, by redis.Scripter, s *redis.Script, key string, queue, waited bool, args ...any) (int64, error) {
+func (r *Redis) run(ctx context.Context, by redis.Scripter, s Script, key string, queue, waited bool, args ...any) (int64, error) {
 	lease, line := r.keys(key)
 	ask := func(how string, keys ...string) (int64, error) {
 		return s.Run(ctx, by, keys, slices.Concat(args, []any{how})...).Int64()

@@ -34,7 +34,6 @@ func TestRedis(t *testing.T) {
 					Expires:  true,
 					Notifies: true,
 					Fences:   true,
-					Raises:   true,
 					Forget:   func(t testing.TB) { flush(t, connect(t)) },
 				}
 			})
@@ -409,7 +408,7 @@ func TestRedis_RenewalsPassAcquisitions(t *testing.T) {
 	tap := locktest.NewTap(lock.NewRedis(client))
 	locker := newLocker(t, tap, lock.Options{TTL: 300 * time.Millisecond})
 	lease := mustAcquire(t, locker, "key")
-	held := withheld{hash: lock.Scripts()[0].Hash, asked: make(chan struct{}, 100)} // acquisitions
+	held := withheld{hash: lock.Scripts()[0].Hash(), asked: make(chan struct{}, 100)} // acquisitions
 	client.AddHook(held)
 	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Second)
 	defer cancel()

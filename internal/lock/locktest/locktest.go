@@ -7,7 +7,7 @@
 //			addr := startRedis(t)
 //			return locktest.Harness{
 //				Connect: func(t testing.TB) lock.Backend { return lock.NewRedis(connect(t, addr)) },
-//				Expires: true, Notifies: true, Fences: true, Raises: true,
+//				Expires: true, Notifies: true, Fences: true,
 //				Forget: func(t testing.TB) { flush(t, addr) },
 //			}
 //		})
@@ -37,11 +37,8 @@ type Harness struct {
 	// Notifies: a waiter is notified of a release, one process at most, in the order in which they came.
 	Notifies bool
 
-	// Fences: the backend mints fencing tokens.
+	// Fences: the backend mints fencing tokens. With Expires, they can also be raised above any number seen elsewhere.
 	Fences bool
-
-	// Raises: a fence can be lifted above a number seen elsewhere. It goes with Expires and Fences.
-	Raises bool
 
 	// Cut takes a Backend that Connect returned off the network, where a lease lasts for as long as the store hears of
 	// its process, and not for its TTL alone. It then ends some time after its TTL. Nil: the Tap's Cut is enough.

@@ -62,11 +62,12 @@ func (o owner) frees(t *testing.T) {
 	}
 }
 
-// cannotRenew fails the test unless Renew reports a loss.
-func (o owner) cannotRenew(t *testing.T) {
+// holdsNothing fails the test unless Renew and Release report a loss.
+func (o owner) holdsNothing(t *testing.T) {
 	t.Helper()
-	if _, err := o.Renew(bounded(t), o.claim); !errors.Is(err, lock.ErrLost) {
-		t.Errorf("Renew by %s: %v, want ErrLost", o.claim.Owner, err)
+	_, renewed := o.Renew(bounded(t), o.claim)
+	if released := o.Release(bounded(t), o.claim); !errors.Is(renewed, lock.ErrLost) || !errors.Is(released, lock.ErrLost) {
+		t.Errorf("Renew and Release by %q: %v and %v, want ErrLost", o.claim.Owner, renewed, released)
 	}
 }
 
@@ -107,9 +108,9 @@ func renewalNeverRevives(t *testing.T, h Harness) {
 			t.Fatalf("Acquire or Wait: %v", err)
 		}
 	}
-	first.cannotRenew(t)
+	first.holdsNothing(t)
 	second.frees(t)
-	first.cannotRenew(t)
+	first.holdsNothing(t)
 	second.gets(t)
 }
 
@@ -144,10 +145,7 @@ func ownerComparedWhole(t *testing.T, h Harness) {
 	for _, name := range []string{"abc", "abcdefg", "ABCDEF", "abcdef ", "*"} {
 		other := owner{b, lock.Claim{Key: k, Owner: name, TTL: long, Fence: holder.claim.Fence}}
 		other.queues(t) // in none: its claim has no Queue
-		other.cannotRenew(t)
-		if err := b.Release(bounded(t), other.claim); !errors.Is(err, lock.ErrLost) {
-			t.Errorf("Release by %q: %v, want ErrLost", name, err)
-		}
+		other.holdsNothing(t)
 	}
 	holder.frees(t)
 }

@@ -81,6 +81,25 @@ func release(t *testing.T, lease *lock.Lease) {
 	}
 }
 
+// succeeds acquires the key of a lease that the store has ended, and fails the test unless the fence is higher, by more than
+// gap.
+func (p process) succeeds(t *testing.T, h Harness, before *lock.Lease, gap int64) *lock.Lease {
+	t.Helper()
+	next := acquire(t, p, before.Key())
+	if h.Fences && next.Fence() <= before.Fence()+gap {
+		t.Errorf("fence %d after %d", next.Fence(), before.Fence())
+	}
+	return next
+}
+
+// isLost fails the test unless the holder of a lease learns that it was lost when it releases it.
+func isLost(t *testing.T, lease *lock.Lease) {
+	t.Helper()
+	if err := lease.Release(); !errors.Is(err, lock.ErrLost) {
+		t.Errorf("Release of a lost lease: %v, want ErrLost", err)
+	}
+}
+
 // wait fails the test if the signal does not come.
 func wait(t *testing.T, what string, signal <-chan struct{}) {
 	t.Helper()
@@ -98,7 +117,6 @@ func exclusion(t *testing.T, h Harness) {
 	ps, k := h.processes(t, lockers, lock.Options{TTL: long}), key(t)
 	var (
 		holders int // guarded by nothing but the lock: the race detector watches
-		count   int
 		last    int64
 		wg      sync.WaitGroup
 	)
@@ -114,7 +132,6 @@ func exclusion(t *testing.T, h Harness) {
 							t.Errorf("fence %d after %d", lease.Fence(), last)
 						}
 						last = lease.Fence()
-						count++
 						holders--
 						return nil
 					})
@@ -127,9 +144,6 @@ func exclusion(t *testing.T, h Harness) {
 		}
 	}
 	wg.Wait()
-	if want := lockers * goroutines * turns; count != want {
-		t.Errorf("%d turns, want %d", count, want)
-	}
 }
 
 // tryAcquire: asks once; held is ErrNotAcquired and ErrHeld, and leaves nothing behind.
@@ -188,16 +202,13 @@ func crashedHolder(t *testing.T, h Harness) {
 	if h.Cut != nil {
 		h.Cut(crashed.tap.Backend)
 	}
-	next := acquire(t, p, k)
+	next := p.succeeds(t, h, lost, 0)
 	if left := lost.Remaining(); left != 0 {
 		t.Errorf("two holders: %v remain of a crashed holder's lease", left)
 	}
 	wait(t, "end of the lease", lost.Context().Done())
 	if cause := context.Cause(lost.Context()); !errors.Is(cause, lock.ErrLost) {
 		t.Errorf("cause %v, want ErrLost", cause)
-	}
-	if h.Fences && next.Fence() <= lost.Fence() {
-		t.Errorf("fence %d after %d of a crashed holder", next.Fence(), lost.Fence())
 	}
 	release(t, next)
 }
@@ -209,20 +220,15 @@ func storeForgets(t *testing.T, h Harness) {
 	ps, k := h.processes(t, 2, lock.Options{TTL: long}), key(t)
 	lease := acquire(t, ps[0], k)
 	h.Forget(t)
-	next := acquire(t, ps[1], k)
-	if h.Fences && next.Fence() <= lease.Fence() {
-		t.Errorf("fence %d after %d", next.Fence(), lease.Fence())
-	}
-	if err := lease.Release(); !errors.Is(err, lock.ErrLost) {
-		t.Errorf("Release of the forgotten lease: %v, want ErrLost", err)
-	}
+	next := ps[1].succeeds(t, h, lease, 0)
+	isLost(t, lease)
 	release(t, next)
 }
 
 // fenceRaised: "Raise lifts the lease's fence above a number that the guarded resource has seen already"; a caller that
 // lost the lease gets no number.
 func fenceRaised(t *testing.T, h Harness) {
-	need(t, h.Raises, "Raises")
+	need(t, h.Expires && h.Fences, "Expires and Fences")
 	// Only one dies: the TTL of the other bounds no request of this test.
 	p, mortal, k := h.processes(t, 1, lock.Options{TTL: long})[0], h.processes(t, 1, lock.Options{TTL: short})[0], key(t)
 	lease := acquire(t, p, k)
@@ -234,16 +240,9 @@ func fenceRaised(t *testing.T, h Harness) {
 		t.Errorf("fence %d, want more than %d", lease.Fence(), seen)
 	}
 	release(t, lease)
-	next := acquire(t, mortal, k)
-	if next.Fence() <= lease.Fence() {
-		t.Errorf("fence %d after one raised to %d", next.Fence(), lease.Fence())
-	}
+	next := mortal.succeeds(t, h, lease, 0)
 	mortal.tap.Cut()
-	last := acquire(t, p, k)
-	before := next.Fence()
-	if last.Fence() <= before {
-		t.Errorf("fence %d after %d of a crashed holder, which was ahead of the clock", last.Fence(), before)
-	}
+	last, before := p.succeeds(t, h, next, 0), next.Fence()
 	if err := next.Raise(bounded(t), seen); err == nil || next.Fence() != before {
 		t.Errorf("Raise of a lost lease: %v, fence %d", err, next.Fence())
 	}
@@ -289,12 +288,7 @@ func forceRelease(t *testing.T, h Harness) {
 	if from, err := ps[1].ForceRelease(bounded(t), k); err != nil || from.Identity != "shop-1" {
 		t.Errorf("ForceRelease: %+v, %v; want the key taken from its holder", from, err)
 	}
-	next := acquire(t, ps[1], k)
-	if h.Fences && next.Fence() <= lease.Fence()+1<<16-1 {
-		t.Errorf("fence %d after %d", next.Fence(), lease.Fence())
-	}
-	if err := lease.Release(); !errors.Is(err, lock.ErrLost) {
-		t.Errorf("Release by the holder before: %v, want ErrLost", err)
-	}
+	next := ps[1].succeeds(t, h, lease, 1<<16-1)
+	isLost(t, lease)
 	release(t, next)
 }

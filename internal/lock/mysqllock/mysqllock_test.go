@@ -32,7 +32,6 @@ func TestMySQLLock(t *testing.T) {
 				Connect: func(t testing.TB) lock.Backend { return mysqllock.New(open(t, dsn)) },
 				Expires: true,
 				Fences:  true,
-				Raises:  true,
 				Forget:  func(t testing.TB) { exec(t, db, "DELETE FROM locks") },
 			}
 		})

@@ -134,7 +134,7 @@ func (g *gate) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
 		barrier, arrived := g.barrier, g.arrived
 		late := slices.IndexFunc(g.late, func(script string) bool {
 			return cmd.Name() == "evalsha" && slices.ContainsFunc(redlock.Scripts(), func(s lock.Script) bool {
-				return s.Name == script && s.Hash == cmd.Args()[1]
+				return s.Name == script && s.Hash() == cmd.Args()[1]
 			})
 		})
 		if late >= 0 {

@@ -28,8 +28,7 @@ func TestBackend(t *testing.T) {
 				return &onDemand{t: t, link: testserver.LinkTo(t, addr), root: root}
 			},
 			Cut: func(b lock.Backend) { b.(*onDemand).link.Silence(true, true) },
-			// Not Expires: a lease outlives its TTL for as long as its session is heard of, also without renewals. Not
-			// Raises: zxids cannot be set.
+			// Not Expires: a lease outlives its TTL for as long as its session is heard of, also without renewals.
 			Notifies: true,
 			Fences:   true,
 			Forget:   func(t testing.TB) { lookAt(t, addr).clear(root) },

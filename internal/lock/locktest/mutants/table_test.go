@@ -67,16 +67,16 @@ var lockerMutants = []mutant{
 		{"acquire.go", "\t\t\t<-answered\n", ""},
 	}},
 	{"giving up leaves nothing behind: stays in the store's queue", sim, []edit{
-		{"queue.go", "l.releaseWithRetry(Claim{Key: q.key, Owner: owner, TTL: l.opt.TTL, Queue: true})", "_ = owner"},
+		{"acquire.go", "l.releaseWithRetry(Claim{Key: q.key, Owner: owner, TTL: l.opt.TTL, Queue: true})", "_ = owner"},
 	}},
 	{"Acquire returns when ctx ends: waits for the answer", sim, []edit{
-		{"acquire.go", "case <-w.ctx.Done():", "case <-chan struct{}(nil):"},
+		{"acquire.go", "case <-w.ctx.Done():\n\t\tw.owner", "case <-chan struct{}(nil):\n\t\tw.owner"},
 	}},
 	{"Acquire returns when ctx ends: a request has more time than its caller", sim, []edit{
 		{"acquire.go", "!end.IsZero() && end.Before(limit)", "false"},
 	}},
 	{"MaxWait: forgets it", sim, []edit{
-		{"queue.go", "w.opt.MaxWait >= 0 {", "w.opt.MaxWait < -1 {"},
+		{"acquire.go", "w.opt.MaxWait >= 0 {", "w.opt.MaxWait < -1 {"},
 	}},
 	{"a lost lease is given back: keeps it in the store", sim, []edit{
 		{"tenure.go", "\t\tl.releaseWithRetry(c)\n", ""},
@@ -88,10 +88,10 @@ var lockerMutants = []mutant{
 		{"acquire.go", "\t\tw.wakeNextLocked(w.queue, w.owner)\n", ""},
 	}},
 	{"a turn that comes as one gives up is passed on: forgets it", sim, []edit{
-		{"queue.go", "\tw.wakeNextLocked(w.queue, w.owner)\n", ""},
+		{"acquire.go", "\t}\n\tw.wakeNextLocked(w.queue, w.owner)\n", "\t}\n"},
 	}},
 	{"a lease that comes as one gives up is released: forgets it", sim, []edit{
-		{"queue.go", "w.work.Go(func() { _ = w.lease.Release() })", ""},
+		{"acquire.go", "w.work.Go(func() { _ = w.lease.Release() })", ""},
 	}},
 	{"Close ends all leases and gives them back: forgets them", "TestMemory/Close", []edit{
 		{"lock.go", "q.tenure.endLocked(ErrClosed)", "_ = q.tenure"},
@@ -100,10 +100,10 @@ var lockerMutants = []mutant{
 		{"lease.go", "\t\tl.wakeNextLocked(t.queue, \"\")\n", ""},
 	}},
 	{"first come, first served: a newcomer goes to the front", sim, []edit{
-		{"queue.go", "q.waiting.PushBack(w)", "q.waiting.PushFront(w)"},
+		{"acquire.go", "q.waiting.PushBack(w)", "q.waiting.PushFront(w)"},
 	}},
 	{"one caller of a process asks the store: all do", sim, []edit{
-		{"queue.go", "case q == nil:", "case q == nil || q.tenure == nil:"},
+		{"acquire.go", "case q == nil:", "case q == nil || q.tenure == nil:"},
 	}},
 	{"handed over for a bounded time: no bound", sim, []edit{
 		{"tenure.go", "held > o.HandoffTime || ", ""},

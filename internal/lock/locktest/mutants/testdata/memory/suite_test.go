@@ -15,7 +15,7 @@ func TestMemory(t *testing.T) {
 		store := lock.NewMemory()
 		return locktest.Harness{
 			Connect: func(testing.TB) lock.Backend { return store },
-			Expires: true, Notifies: true, Fences: true, Raises: true,
+			Expires: true, Notifies: true, Fences: true,
 		}
 	})
 }

@@ -21,7 +21,7 @@ func TestRedis(t *testing.T) {
 				t.Cleanup(func() { _ = client.Close() })
 				return lock.NewRedis(client)
 			},
-			Expires: true, Notifies: true, Fences: true, Raises: true,
+			Expires: true, Notifies: true, Fences: true,
 			Forget: func(testing.TB) { server.FlushAll() },
 		}
 	})
