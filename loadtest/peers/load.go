@@ -75,7 +75,8 @@ func (g *guard) pass(hold time.Duration) {
 	g.passes.Add(1)
 }
 
-// patience is how long a peer may take no turn until it is taken to hang: a lease that was merely lost has run out by then.
+// patience is how long a turn that began in time may take until its peer is taken to hang: a lease that was merely lost has
+// run out by then.
 const patience = ttl * 3 / 2
 
 var errHung = errors.New("hung")
@@ -103,22 +104,19 @@ func (l load) run(ctx context.Context, p peer, server, prefix string, length tim
 		}
 		clients[i] = c
 	}
-	ctx, cancel := context.WithTimeout(ctx, length+24*time.Hour) // longer than any run: some peers set a shorter one where there is none
+	ctx, cancel := context.WithTimeout(ctx, length+patience)
 	defer cancel()
-	guards := make([]guard, l.keys)
-	var beats atomic.Int64 // turns that ended, for the watchdog
-	var ready sync.WaitGroup
-	ready.Add(l.clients * l.goroutines)
-	ended := make(chan *worker, l.clients*l.goroutines)
-	for i := range cap(ended) {
-		w := &worker{
-			load: l, client: clients[i%l.clients], keys: []string{fmt.Sprintf("%s:%d", prefix, i%l.keys)},
-			guard: &guards[i%l.keys], beats: &beats,
-		}
+	guards, workers := make([]guard, l.keys), make([]*worker, l.clients*l.goroutines)
+	var ready, ended sync.WaitGroup
+	ready.Add(len(workers))
+	for i := range workers {
+		keys := []string{fmt.Sprintf("%s:%d", prefix, i%l.keys)}
 		for n := 1; n < l.together; n++ {
-			w.keys = append(w.keys, fmt.Sprintf("%s:%d:%d", prefix, i%l.keys, n))
+			keys = append(keys, fmt.Sprintf("%s:%d:%d", prefix, i%l.keys, n))
 		}
-		go func() {
+		w := &worker{load: l, client: clients[i%l.clients], keys: keys, guard: &guards[i%l.keys]}
+		workers[i] = w
+		ended.Go(func() {
 			w.turn(ctx) // opens connections and loads scripts
 			w.longest = 0
 			ready.Done()
@@ -129,14 +127,12 @@ func (l load) run(ctx context.Context, p peer, server, prefix string, length tim
 					w.turns++
 				}
 			}
-			ended <- w
-		}()
+		})
 	}
-	r := collect(cancel, ended, &beats, length)
-	for i := range guards {
-		g := &guards[i]
-		r.overlaps += g.overlaps.Load()
-		r.gap = time.Duration(g.free.Load() / max(1, g.passes.Load())) // of the only key where keys are held
+	ended.Wait()
+	r := sum(workers, guards, length)
+	if errors.Is(ctx.Err(), context.DeadlineExceeded) {
+		r.perSecond, r.err = 0, fmt.Errorf("%w: nothing happened for %v", errHung, patience)
 	}
 	for _, c := range clients {
 		err := c.close()
@@ -145,33 +141,18 @@ func (l load) run(ctx context.Context, p peer, server, prefix string, length tim
 	return r, nil
 }
 
-// collect waits for the workers, and adds up what they did. Where no turn ends for too long, it cancels them.
-func collect(cancel func(), ended <-chan *worker, beats *atomic.Int64, length time.Duration) (r round) {
-	tick := time.NewTicker(patience / 10)
-	defer tick.Stop()
-	at := time.Now() // when the last turn was seen
-	var hung error
-	for left := cap(ended); left > 0; {
-		select {
-		case w := <-ended:
-			left--
-			r.perSecond += float64(w.turns) / length.Seconds()
-			r.longest = max(r.longest, w.longest)
-			r.err = cmp.Or(r.err, w.err)
-			continue
-		case <-tick.C:
-		}
-		if now := float64(beats.Load()); now > r.turns {
-			r.turns, at = now, time.Now()
-		}
-		if hung == nil && time.Since(at) >= patience {
-			hung = fmt.Errorf("%w: nothing happened for %v", errHung, patience)
-			cancel()
-		}
+// sum adds up what the workers did.
+func sum(workers []*worker, guards []guard, length time.Duration) (r round) {
+	for _, w := range workers {
+		r.perSecond += float64(w.turns) / length.Seconds()
+		r.longest = max(r.longest, w.longest)
+		r.err = cmp.Or(r.err, w.err)
 	}
-	r.turns = float64(beats.Load())
-	if hung != nil {
-		r.perSecond, r.err = 0, hung
+	for i := range guards {
+		g := &guards[i]
+		r.overlaps += g.overlaps.Load()
+		r.turns += float64(g.passes.Load())
+		r.gap = time.Duration(g.free.Load() / max(1, g.passes.Load())) // of the only key where keys are held
 	}
 	return r
 }
@@ -182,7 +163,6 @@ type worker struct {
 	client client
 	keys   []string // one, but for a load that takes several together
 	guard  *guard
-	beats  *atomic.Int64
 
 	turns   int
 	longest time.Duration
@@ -203,13 +183,9 @@ func (w *worker) turn(ctx context.Context) bool {
 		w.guard.pass(w.hold)
 		err = release()
 	}
-	if err == nil {
-		w.beats.Add(1)
-		return true
-	}
-	if ctx.Err() == nil {
+	if err != nil && ctx.Err() == nil {
 		w.err = cmp.Or(w.err, err)
 		time.Sleep(retry) // a peer that fails at once does not spin
 	}
-	return false
+	return err == nil
 }

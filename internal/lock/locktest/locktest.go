@@ -60,7 +60,6 @@ var rules = []struct {
 	{"StoreForgets", storeForgets},
 	{"FenceRaised", fenceRaised},
 	{"Holder", holder},
-	{"ForceRelease", forceRelease},
 
 	{"Renewal", renewal},
 	{"RenewalNeverRevives", renewalNeverRevives},

@@ -249,22 +249,26 @@ func fenceRaised(t *testing.T, h Harness) {
 	release(t, last)
 }
 
-// holder: "Holder names the holder of a key, by its Options.Identity"; it is "the zero Holder if it is free".
+// holder: "Holder names the holder of a key, by its Options.Identity"; it is "the zero Holder if it is free". "After ForceRelease
+// the next fence is higher than any that the former holder can have used", 65,535 of which it uses for hand-offs without
+// telling the store.
 func holder(t *testing.T, h Harness) {
 	named := h.processes(t, 1, lock.Options{TTL: long, Identity: "shop-1@rack_2.eu"})[0]
 	other := h.processes(t, 1, lock.Options{TTL: long})[0]
-	for name, p := range map[string]process{"shop-1@rack_2.eu": named, "": other} {
+	for name, p := range map[string][2]process{"shop-1@rack_2.eu": {named, other}, "": {other, named}} {
 		k := key(t) + "/.:%"
 		free := func() {
 			t.Helper()
-			if got, err := other.Holder(bounded(t), k); err != nil || got != (lock.Holder{}) {
-				t.Errorf("Holder of a free key: %+v, %v", got, err)
+			got, err := p[1].Holder(bounded(t), k)
+			from, errForce := p[1].ForceRelease(bounded(t), k)
+			if err != nil || errForce != nil || got != (lock.Holder{}) || from != got {
+				t.Errorf("Holder and ForceRelease of a free key: %+v, %v, %+v, %v", got, err, from, errForce)
 			}
 		}
 		free()
-		lease := acquire(t, p, k)
-		for _, asked := range []process{named, other} {
-			got, err := asked.Holder(bounded(t), k)
+		lease := acquire(t, p[0], k)
+		for _, ask := range []func(context.Context, string) (lock.Holder, error){p[0].Holder, p[1].Holder, p[1].ForceRelease} {
+			got, err := ask(bounded(t), k)
 			if err != nil || got.Identity != name || got.Owner == "" || got.Remaining < 0 || got.Remaining > long {
 				t.Errorf("Holder: %+v, %v; want identity %q, and at most %v left", got, err, name, long)
 			}
@@ -272,23 +276,9 @@ func holder(t *testing.T, h Harness) {
 				t.Errorf("Holder: since %v, want now, about", got.Since)
 			}
 		}
-		release(t, lease)
+		next := p[1].succeeds(t, h, lease, 1<<16-1)
+		isLost(t, lease)
+		release(t, next)
 		free()
 	}
-}
-
-// forceRelease: "After ForceRelease the next fence is higher than any that the former holder can have used", 65,535 of which
-// it uses for hand-offs without telling the store.
-func forceRelease(t *testing.T, h Harness) {
-	ps, k := h.processes(t, 2, lock.Options{TTL: long, Identity: "shop-1"}), key(t)
-	if from, err := ps[1].ForceRelease(bounded(t), k); err != nil || from != (lock.Holder{}) {
-		t.Errorf("ForceRelease of a free key: %+v, %v", from, err)
-	}
-	lease := acquire(t, ps[0], k)
-	if from, err := ps[1].ForceRelease(bounded(t), k); err != nil || from.Identity != "shop-1" {
-		t.Errorf("ForceRelease: %+v, %v; want the key taken from its holder", from, err)
-	}
-	next := ps[1].succeeds(t, h, lease, 1<<16-1)
-	isLost(t, lease)
-	release(t, next)
 }
