@@ -14,8 +14,6 @@ import (
 const MaxKey = 512
 
 // Locker hands out leases on keys. It may be used by many goroutines at once; a process needs one for each store.
-// Callers of one process that want the same key wait in one queue, first come first served, and one of them at a time
-// asks the store.
 type Locker struct {
 	opt     Options
 	backend Backend
@@ -271,15 +269,12 @@ func (l *Locker) releaseLate(c Claim, end time.Time) {
 	})
 }
 
-// maxOverdue is how many failed releases are remembered. The keys of others are free when their TTL has passed.
-const maxOverdue = 10_000
-
 // retry has a release repeated, in the background, until it succeeds or the lease's TTL has passed. It is called by what
 // l.work counts.
 func (l *Locker) retry(c Claim) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if len(l.overdue) < maxOverdue {
+	if len(l.overdue) < 10_000 { // the keys of others are free when their TTL has passed
 		l.overdue = append(l.overdue, overdue{c, time.Now().Add(c.TTL)})
 	}
 	if len(l.overdue) == 1 {

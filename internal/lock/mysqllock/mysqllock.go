@@ -229,24 +229,20 @@ func (b *Backend) exec(ctx context.Context, statement string, args ...any) (id i
 	return result.LastInsertId()
 }
 
-// attempts is the number of times that a statement is tried if it conflicts with others.
-const attempts = 8
-
 // retry calls f until it meets no conflict, a few times. It backs off for a random time in between, so that
 // statements that collided do not collide again.
 func retry(ctx context.Context, f func() error) error {
-	most := 2 * time.Millisecond
+	const attempts = 8
 	for attempt := 1; ; attempt++ {
 		err := f()
 		if attempt == attempts || !conflict(err) {
 			return err
 		}
 		select {
-		case <-time.After(rand.N(most)):
+		case <-time.After(rand.N(time.Millisecond << attempt)):
 		case <-ctx.Done():
 			return errors.Join(context.Cause(ctx), err)
 		}
-		most *= 2
 	}
 }
 

@@ -65,7 +65,7 @@ type Backend struct {
 	work sync.WaitGroup // calls under way
 
 	authenticating sync.Mutex
-	authenticated  bool // guarded by authenticating
+	authenticated  bool // or without credentials; guarded by authenticating
 
 	mu      sync.Mutex // never held during I/O
 	session session
@@ -85,13 +85,14 @@ func New(servers []string, o Options) (*Backend, error) {
 		return nil, fmt.Errorf("zklock: SessionTimeout %v: want 1ms to 24h", o.SessionTimeout)
 	}
 	b := &Backend{
-		opt:     o,
-		acl:     zk.WorldACL(zk.PermAll),
-		session: session{ended: make(chan struct{})},
-		places:  make(map[ticket]*place),
+		opt:           o,
+		acl:           zk.AuthACL(zk.PermAll), // for the creator's credentials
+		authenticated: o.AuthScheme == "",
+		session:       session{ended: make(chan struct{})},
+		places:        make(map[ticket]*place),
 	}
-	if o.AuthScheme != "" {
-		b.acl = zk.AuthACL(zk.PermAll) // for the creator's credentials
+	if b.authenticated {
+		b.acl = zk.WorldACL(zk.PermAll)
 	}
 	b.open, b.shut = context.WithCancel(context.Background())
 	// Its events are not read, and the library drops them: the same shows in answers, in watches and in the handshake.
@@ -186,9 +187,6 @@ func (b *Backend) awaitSession(ctx context.Context) (session, error) {
 
 // authenticate tells the servers who the Backend is, once: the library repeats that on each further connection.
 func (b *Backend) authenticate() error {
-	if b.opt.AuthScheme == "" {
-		return nil
-	}
 	b.authenticating.Lock()
 	defer b.authenticating.Unlock()
 	if b.authenticated {

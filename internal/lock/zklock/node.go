@@ -112,7 +112,7 @@ func (b *Backend) queue(key string) (names []string, changed int64, err error) {
 		return nil, 0, err
 	}
 	names = slices.DeleteFunc(names, func(name string) bool { return !legal.MatchString(name) })
-	slices.SortFunc(names, func(x, y string) int { return cmp.Compare(numberOf(x), numberOf(y)) })
+	slices.SortFunc(names, func(x, y string) int { return cmp.Compare(x[len(x)-digits:], y[len(y)-digits:]) })
 	return names, stat.Pzxid, nil
 }
 
@@ -199,5 +199,3 @@ var legal = regexp.MustCompile(`^.+-\d{10}$`)
 const digits = 10
 
 func ownerOf(name string) string { return name[:len(name)-digits-1] }
-
-func numberOf(name string) string { return name[len(name)-digits:] }
