@@ -26,8 +26,8 @@
 //	   └─ deadline, ErrLost, Close ─► the lease's context ends, the key is given back in the
 //	                                  background, the next in the queue asks
 //
-// A renewal, every third of the TTL, moves the deadline of a tenure. All until the grant is in acquire.go, all after it in
-// tenure.go and lease.go.
+// A renewal, every third of the TTL, moves the deadline of a tenure. Everything up to the grant is in acquire.go,
+// everything after it in tenure.go and lease.go.
 //
 // # What is promised
 //
