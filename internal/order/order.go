@@ -50,11 +50,7 @@ type Line struct {
 
 // SKUs returns the names in the order of the lines.
 func (o Order) SKUs() []string {
-	names := make([]string, len(o.Lines))
-	for i, line := range o.Lines {
-		names[i] = line.SKU
-	}
-	return names
+	return Each(o.Lines, func(line Line) string { return line.SKU })
 }
 
 // Sorted returns the lines in the order of their SKUs' names. Transactions lock the rows of the stock in that order.
@@ -65,13 +61,20 @@ func (o Order) Sorted() []Line {
 // Movements returns the ledger's rows for the order's units: stock.Reserve, stock.Sell or stock.Release. The fences are
 // those under which the units are taken, by SKU; there may be none.
 func (o Order) Movements(kind stock.Kind, fences map[string]int64, at time.Time) []stock.Movement {
-	movements := make([]stock.Movement, len(o.Lines))
-	for i, line := range o.Sorted() {
-		movements[i] = stock.Movement{
+	return Each(o.Sorted(), func(line Line) stock.Movement {
+		return stock.Movement{
 			ID: NewID(), SKU: line.SKU, Kind: kind, OrderID: o.ID, Change: kind.Change(line.Units), Fence: fences[line.SKU], At: at,
 		}
+	})
+}
+
+// Each returns what of returns for each element of a list.
+func Each[E, T any](list []E, of func(E) T) []T {
+	all := make([]T, len(list))
+	for i, e := range list {
+		all[i] = of(e)
 	}
-	return movements
+	return all
 }
 
 // NewID returns an id that sorts by time. It cannot fail: crypto/rand ends a program that gets no random bytes.

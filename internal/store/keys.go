@@ -40,11 +40,7 @@ func insertNew[K comparable, R any](
 		if err := insert(rows); classify(err) != duplicate {
 			return recorded, err
 		}
-		keys := make([]K, len(rows))
-		for i, row := range rows {
-			keys[i] = keyOf(row)
-		}
-		found, err := read(keys)
+		found, err := read(order.Each(rows, keyOf))
 		if err != nil {
 			return nil, err
 		}
@@ -70,20 +66,19 @@ func (t *tx) FreeKeys(keys ...order.BuyerKey) error {
 }
 
 func (t *tx) insertKeys(claims []order.UsedKey) error {
-	var rows [][]any
-	for _, c := range claims {
-		rows = append(rows, []any{c.Order.Buyer, c.Order.Key, c.Fingerprint, c.Order.ID, gorm.Expr(t.store.clock)})
-	}
-	err := t.db.Exec("INSERT INTO `idempotency_keys` (buyer, idempotency_key, fingerprint, order_id, created_at) VALUES ?", values(rows)).Error
+	rows := values(claims, func(c order.UsedKey) []any {
+		return []any{c.Order.Buyer, c.Order.Key, c.Fingerprint, c.Order.ID, gorm.Expr(t.store.clock)}
+	})
+	err := t.db.Exec("INSERT INTO `idempotency_keys` (buyer, idempotency_key, fingerprint, order_id, created_at) VALUES ?", rows).Error
 	if classify(err) == lockWait {
 		return order.ErrInProgress // not wrapped: a lock wait is order.ErrBusy elsewhere
 	}
 	return err
 }
 
-// values writes rows behind VALUES, each in parentheses.
-func values(rows [][]any) clause.Expr {
-	return clause.Expr{SQL: "?", Vars: []any{rows}, WithoutParentheses: true}
+// values writes a row for each element of a list behind VALUES, in parentheses.
+func values[E any](list []E, row func(E) []any) clause.Expr {
+	return clause.Expr{SQL: "?", Vars: []any{order.Each(list, row)}, WithoutParentheses: true}
 }
 
 // UsedKeys implements order.Store.
@@ -103,21 +98,17 @@ func usedKeys(db *gorm.DB, keys []order.BuyerKey) (map[order.BuyerKey]order.Used
 	for _, k := range keys {
 		names = append(names, k.Buyer, k.Key)
 	}
-	var rows []struct{ Buyer, IdempotencyKey, Fingerprint, OrderID string }
+	type keyRow struct{ Buyer, IdempotencyKey, Fingerprint, OrderID string }
+	var rows []keyRow
 	err := db.Table("idempotency_keys").Where(pairs, names...).Find(&rows).Error
 	if err != nil || len(rows) == 0 { // most keys are new, so the orders are not joined above
 		return found, err
 	}
-	ids := make([]string, len(rows))
-	for i, row := range rows {
-		ids[i] = row.OrderID
-	}
-	orders, err := read(db, db.Where("id IN ?", ids))
-	for _, o := range orders {
-		for _, row := range rows {
-			if row.OrderID == o.ID {
-				found[order.BuyerKey{Buyer: row.Buyer, Key: row.IdempotencyKey}] = order.UsedKey{Order: o, Fingerprint: row.Fingerprint}
-			}
+	orders, err := find(db.Where("id IN ?", order.Each(rows, func(row keyRow) string { return row.OrderID })))
+	for _, row := range rows {
+		if i := slices.IndexFunc(orders, func(o orderRow) bool { return o.ID == row.OrderID }); i >= 0 {
+			key := order.BuyerKey{Buyer: row.Buyer, Key: row.IdempotencyKey}
+			found[key] = order.UsedKey{Order: orders[i].order(), Fingerprint: row.Fingerprint}
 		}
 	}
 	return found, err

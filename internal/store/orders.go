@@ -27,8 +27,9 @@ type orderRow struct {
 	CreatedAt      dbTime
 	ExpiresAt      dbTime
 	FirstExpiry    dbTime `gorm:"->"` // by Extend
+	Due            bool   `gorm:"->"` // in LockOrders
 
-	Due bool `gorm:"->"` // in LockOrders
+	Lines []lineRow `gorm:"foreignKey:OrderID"` // as find reads them
 }
 
 func (orderRow) TableName() string { return "orders" }
@@ -43,6 +44,17 @@ type lineRow struct {
 }
 
 func (lineRow) TableName() string { return "order_lines" }
+
+func (r orderRow) order() order.Order {
+	return order.Order{
+		ID: r.ID, Buyer: r.Buyer, Key: r.IdempotencyKey, Status: order.Status(r.Status),
+		Lines: order.Each(r.Lines, func(l lineRow) order.Line {
+			return order.Line{SKU: l.SKU, Units: l.Units, Price: stock.Money{Minor: l.PriceMinor, Currency: l.Currency}}
+		}),
+		Total:     stock.Money{Minor: r.TotalMinor, Currency: r.Currency},
+		CreatedAt: r.CreatedAt.Time, ExpiresAt: r.ExpiresAt.Time, FirstExpiry: r.FirstExpiry.Time,
+	}
+}
 
 // Orders implements order.Store.
 func (s *Store) Orders(ctx context.Context, ids ...string) ([]order.Order, error) {
@@ -73,59 +85,27 @@ func (s *Store) Due(ctx context.Context, after order.Order, limit int) ([]order.
 
 // read returns the orders that a query outside of a transaction finds.
 func (s *Store) read(ctx context.Context, query *gorm.DB) ([]order.Order, error) {
-	orders, err := read(s.db.WithContext(ctx), query.WithContext(ctx))
-	return orders, explain(ctx, "read orders", err)
+	rows, err := find(query.WithContext(ctx))
+	return order.Each(rows, orderRow.order), explain(ctx, "read orders", err)
 }
 
-// read returns the orders that a query finds, with their lines.
-func read(db, query *gorm.DB) ([]order.Order, error) {
-	var rows []orderRow
-	if err := query.Find(&rows).Error; err != nil {
-		return nil, err
-	}
-	return withLines(db, rows)
-}
-
-// withLines returns the orders with their lines, which it reads by one query. Lines are written with their order and
-// never change, so that both need not be read from one snapshot.
-func withLines(db *gorm.DB, rows []orderRow) ([]order.Order, error) {
-	orders := make([]order.Order, len(rows))
-	if len(rows) == 0 {
-		return orders, nil
-	}
-	ids := make([]string, len(rows))
-	for i, row := range rows {
-		ids[i] = row.ID
-	}
-	var found []lineRow
-	if err := db.Where("order_id IN ?", ids).Order("order_id, line_no").Find(&found).Error; err != nil {
-		return nil, err
-	}
-	lines := map[string][]order.Line{}
-	for _, l := range found {
-		price := stock.Money{Minor: l.PriceMinor, Currency: l.Currency}
-		lines[l.OrderID] = append(lines[l.OrderID], order.Line{SKU: l.SKU, Units: l.Units, Price: price})
-	}
-	for i, r := range rows {
-		orders[i] = order.Order{
-			ID: r.ID, Buyer: r.Buyer, Key: r.IdempotencyKey, Status: order.Status(r.Status), Lines: lines[r.ID],
-			Total:     stock.Money{Minor: r.TotalMinor, Currency: r.Currency},
-			CreatedAt: r.CreatedAt.Time, ExpiresAt: r.ExpiresAt.Time, FirstExpiry: r.FirstExpiry.Time,
-		}
-	}
-	return orders, nil
+// find returns the orders that a query finds, with their lines, which it reads by one more query. Lines are written with
+// their order and never change, so that both need not be read from one snapshot.
+func find(query *gorm.DB) (rows []orderRow, err error) {
+	err = query.Preload("Lines", func(lines *gorm.DB) *gorm.DB { return lines.Order("line_no") }).Find(&rows).Error
+	return rows, err
 }
 
 // Insert implements order.Tx: one statement for all orders, and one for all of their lines.
 func (t *tx) Insert(orders ...order.Order) error {
-	rows := make([]orderRow, len(orders))
+	var rows []orderRow
 	var lines []lineRow
-	for i, o := range orders {
-		rows[i] = orderRow{
+	for _, o := range orders {
+		rows = append(rows, orderRow{
 			ID: o.ID, Buyer: o.Buyer, IdempotencyKey: o.Key, Status: string(o.Status),
 			TotalMinor: o.Total.Minor, Currency: o.Total.Currency,
 			CreatedAt: dbTime{o.CreatedAt}, ExpiresAt: dbTime{o.ExpiresAt},
-		}
+		})
 		for j, line := range o.Lines {
 			lines = append(lines, lineRow{
 				OrderID: o.ID, SKU: line.SKU, LineNo: j + 1, Units: line.Units,
@@ -167,24 +147,19 @@ func (t *tx) LockOrders(ids ...string) (map[string]order.Found, error) {
 		lock = " FOR UPDATE SKIP LOCKED"
 	}
 	found := map[string]order.Found{}
-	var rows []orderRow
-	err := t.db.Raw(query+" WHERE id IN ?"+lock, ids).Scan(&rows).Error
-	if err != nil {
-		return nil, failed(err, "lock %d orders", len(ids))
-	}
-	orders, err := withLines(t.db, rows)
-	for i, o := range orders {
-		found[o.ID] = order.Found{Order: o, Due: rows[i].Due, Locked: true}
+	rows, err := find(t.db.Raw(query+" WHERE id IN ?"+lock, ids))
+	for _, r := range rows {
+		found[r.ID] = order.Found{Order: r.order(), Due: r.Due, Locked: true}
 	}
 	if err == nil && len(found) < len(ids) {
-		orders, err = read(t.db, t.db.Where("id IN ?", ids))
-		for _, o := range orders {
-			if _, known := found[o.ID]; !known {
-				found[o.ID] = order.Found{Order: o}
+		rows, err = find(t.db.Where("id IN ?", ids))
+		for _, r := range rows {
+			if _, known := found[r.ID]; !known {
+				found[r.ID] = order.Found{Order: r.order()}
 			}
 		}
 	}
-	return found, failed(err, "read %d orders", len(ids))
+	return found, failed(err, "lock %d orders", len(ids))
 }
 
 // Extend implements order.Tx.
@@ -253,24 +228,19 @@ func (t *tx) lockBuyers(buyers []string) (others []string, err error) {
 // each up.
 func selectBuyers(db *gorm.DB, among []string) (locked []string, err error) {
 	names := "SELECT ? AS buyer" + strings.Repeat(" UNION ALL SELECT ?", len(among)-1)
-	values := make([]any, len(among))
-	for i, buyer := range among {
-		values[i] = buyer
-	}
+	values := order.Each(among, func(buyer string) any { return buyer })
 	err = db.Raw("SELECT STRAIGHT_JOIN b.buyer FROM ("+names+") AS n JOIN buyers AS b FORCE INDEX (PRIMARY) ON b.buyer = n.buyer "+
 		"FOR UPDATE NOWAIT", values...).Scan(&locked).Error
 	return locked, err
 }
 
-// insertBuyers makes the rows that are missing. Where another transaction makes one at the same time, it waits.
+// insertBuyers makes the rows that are missing. Where another transaction makes one at the same time, it waits. The buyers
+// are sorted, or two transactions could wait for each other.
 func insertBuyers(db *gorm.DB, buyers []string) error {
 	if len(buyers) == 0 {
 		return nil
 	}
-	rows := make([]struct{ Buyer string }, len(buyers))
-	for i, buyer := range buyers { // sorted, or two transactions could wait for each other
-		rows[i].Buyer = buyer
-	}
+	rows := order.Each(buyers, func(b string) struct{ Buyer string } { return struct{ Buyer string }{b} })
 	return db.Table("buyers").Clauses(clause.OnConflict{DoNothing: true}).Create(&rows).Error
 }
 
@@ -323,15 +293,12 @@ func (t *tx) AddBought(units map[order.BuyerSKU]int64) error {
 	of := slices.SortedFunc(maps.Keys(units), func(a, b order.BuyerSKU) int {
 		return cmp.Or(cmp.Compare(a.SKU, b.SKU), cmp.Compare(a.Buyer, b.Buyer))
 	})
-	var rows [][]any
-	for _, b := range of {
-		rows = append(rows, []any{b.SKU, b.Buyer, units[b]})
-	}
 	known := " ON DUPLICATE KEY UPDATE units = units + VALUES(units)"
 	if t.store.sqlite {
 		known = " ON CONFLICT DO UPDATE SET units = units + excluded.units"
 	}
-	return failed(t.db.Exec("INSERT INTO buyer_units (sku, buyer, units) VALUES ?"+known, values(rows)).Error, "count what was bought")
+	rows := values(of, func(b order.BuyerSKU) []any { return []any{b.SKU, b.Buyer, units[b]} })
+	return failed(t.db.Exec("INSERT INTO buyer_units (sku, buyer, units) VALUES ?"+known, rows).Error, "count what was bought")
 }
 
 // dbTime is a column of type DATETIME(6): UTC, whole microseconds. SQLite's driver returns such a column as text,

@@ -14,21 +14,20 @@ import (
 
 // payments returns the payments that a query finds.
 func payments(query *gorm.DB) ([]order.Payment, error) {
-	var rows []struct {
+	type paymentRow struct {
 		ID, OrderID           string
 		AmountMinor           int64
 		Currency, Refusal     string
 		CreatedAt, RefundedAt dbTime
 	}
+	var rows []paymentRow
 	err := query.Find(&rows).Error
-	found := make([]order.Payment, len(rows))
-	for i, p := range rows {
-		found[i] = order.Payment{
+	return order.Each(rows, func(p paymentRow) order.Payment {
+		return order.Payment{
 			ID: p.ID, OrderID: p.OrderID, Amount: stock.Money{Minor: p.AmountMinor, Currency: p.Currency},
 			Refusal: p.Refusal, RecordedAt: p.CreatedAt.Time, RefundedAt: p.RefundedAt.Time,
 		}
-	}
-	return found, err
+	}), err
 }
 
 // RecordPayments implements order.Tx.
@@ -47,11 +46,10 @@ func (t *tx) RecordPayments(all ...order.Payment) (map[string]order.Payment, err
 }
 
 func (t *tx) insertPayments(all []order.Payment) error {
-	var rows [][]any
-	for _, p := range all {
-		rows = append(rows, []any{p.ID, p.OrderID, p.Amount.Minor, p.Amount.Currency, p.Refusal, gorm.Expr(t.store.clock)})
-	}
-	return t.db.Exec("INSERT INTO payments (id, order_id, amount_minor, currency, refusal, created_at) VALUES ?", values(rows)).Error
+	rows := values(all, func(p order.Payment) []any {
+		return []any{p.ID, p.OrderID, p.Amount.Minor, p.Amount.Currency, p.Refusal, gorm.Expr(t.store.clock)}
+	})
+	return t.db.Exec("INSERT INTO payments (id, order_id, amount_minor, currency, refusal, created_at) VALUES ?", rows).Error
 }
 
 // Payments returns at most limit payments with an id greater than after, ordered by id: all, or only those refused and not

@@ -44,11 +44,7 @@ func readSKU(db *gorm.DB, name string) (stock.SKU, error) {
 func (s *Store) List(ctx context.Context, after string, limit int) ([]stock.SKU, error) {
 	var rows []skuRow
 	err := s.db.WithContext(ctx).Where("name > ?", after).Order("name").Limit(limit).Find(&rows).Error
-	skus := make([]stock.SKU, len(rows))
-	for i, row := range rows {
-		skus[i] = row.sku()
-	}
-	return skus, explain(ctx, "list skus", err)
+	return order.Each(rows, skuRow.sku), explain(ctx, "list skus", err)
 }
 
 // Create adds SKUs and the supply of their units to the ledger, all or nothing. A name that exists already is
@@ -177,12 +173,5 @@ func (s *Store) Movements(ctx context.Context, sku, after string, limit int) ([]
 	}
 	var rows []movementRow
 	err := s.db.WithContext(ctx).Where("sku = ? AND id > ?", sku, after).Order("id").Limit(limit).Find(&rows).Error
-	ledger := make([]stock.Movement, len(rows))
-	for i, r := range rows {
-		ledger[i] = stock.Movement{
-			ID: r.ID, SKU: r.SKU, Kind: stock.Kind(r.Kind), OrderID: r.OrderID.String,
-			Change: r.Change, Fence: r.Fence, At: r.CreatedAt.Time,
-		}
-	}
-	return ledger, explain(ctx, fmt.Sprintf("read ledger of %q", sku), err)
+	return order.Each(rows, movementRow.movement), explain(ctx, fmt.Sprintf("read ledger of %q", sku), err)
 }

@@ -39,7 +39,7 @@ func (r skuRow) sku() stock.SKU {
 type movementRow struct {
 	SKU       string `gorm:"primaryKey"`
 	ID        string `gorm:"primaryKey"`
-	Kind      string
+	Kind      stock.Kind
 	OrderID   sql.NullString
 	Change    stock.Level `gorm:"embedded"`
 	Fence     int64
@@ -47,6 +47,12 @@ type movementRow struct {
 }
 
 func (movementRow) TableName() string { return "movements" }
+
+func (r movementRow) movement() stock.Movement {
+	return stock.Movement{
+		ID: r.ID, SKU: r.SKU, Kind: r.Kind, OrderID: r.OrderID.String, Change: r.Change, Fence: r.Fence, At: r.CreatedAt.Time,
+	}
+}
 
 // Levels implements order.Store.
 func (s *Store) Levels(ctx context.Context, lines ...order.Line) (order.Levels, error) {
@@ -281,15 +287,14 @@ func (n byName) expr(otherwise string) (number clause.Expr, some bool) {
 
 // Record implements order.Tx.
 func (t *tx) Record(movements ...stock.Movement) error {
-	rows := make([]movementRow, len(movements))
-	for i, m := range movements {
-		rows[i] = movementRow{
-			SKU: m.SKU, ID: m.ID, Kind: string(m.Kind), OrderID: sql.NullString{String: m.OrderID, Valid: m.OrderID != ""},
-			Change: m.Change, Fence: m.Fence, CreatedAt: dbTime{m.At},
-		}
-	}
-	if len(rows) == 0 {
+	if len(movements) == 0 {
 		return nil
 	}
+	rows := order.Each(movements, func(m stock.Movement) movementRow {
+		return movementRow{
+			SKU: m.SKU, ID: m.ID, Kind: m.Kind, OrderID: sql.NullString{String: m.OrderID, Valid: m.OrderID != ""},
+			Change: m.Change, Fence: m.Fence, CreatedAt: dbTime{m.At},
+		}
+	})
 	return failed(t.db.Create(&rows).Error, "record %d movements", len(rows))
 }

@@ -60,7 +60,7 @@ func (s *Seller) inTx(ctx context.Context, requests []*request, do func(order.Tx
 
 // context returns the ctx of a batch, which has the values of the first buyer's, and does not end with it.
 func (s *Seller) context(buyers []*request) (context.Context, context.CancelFunc) {
-	all := each(&batch{requests: buyers}, func(r *request) context.Context { return r.ctx })
+	all := order.Each(buyers, func(r *request) context.Context { return r.ctx })
 	return context.WithTimeout(s.Share(context.WithoutCancel(buyers[0].ctx), all), batchTimeout)
 }
 
@@ -167,7 +167,7 @@ func (b *batch) claimKeys(tx order.Tx) error {
 
 // freeKeys frees the keys of requests that were left out since they were claimed.
 func (b *batch) freeKeys(tx order.Tx) error {
-	kept := each(b, func(r *request) order.BuyerKey { return r.key })
+	kept := order.Each(b.requests, func(r *request) order.BuyerKey { return r.key })
 	return tx.FreeKeys(slices.DeleteFunc(b.claimed, func(k order.BuyerKey) bool { return slices.Contains(kept, k) })...)
 }
 
@@ -194,15 +194,7 @@ func (b *batch) where(is func(*request) bool) *batch {
 }
 
 func (b *batch) orders() []order.Order {
-	return each(b, func(r *request) order.Order { return *r.order })
-}
-
-func each[T any](b *batch, of func(*request) T) []T {
-	all := make([]T, len(b.requests))
-	for i, r := range b.requests {
-		all[i] = of(r)
-	}
-	return all
+	return order.Each(b.requests, func(r *request) order.Order { return *r.order })
 }
 
 // lines returns the lines of all orders.

@@ -26,11 +26,7 @@ func Key(sku string) string { return "sku:" + sku }
 
 // acquire takes the locks of the order's SKUs, all or none.
 func acquire(ctx context.Context, locker Locker, d *order.Draft) (Leases, error) {
-	keys := make([]string, len(d.Lines))
-	for i, line := range d.Lines {
-		keys[i] = Key(line.SKU)
-	}
-	return locker.AcquireAll(ctx, keys...)
+	return locker.AcquireAll(ctx, order.Each(d.SKUs(), Key)...)
 }
 
 // read returns the levels of the order's SKUs, and sets the order's prices by them.
