@@ -124,7 +124,7 @@ func TestArchitecture_order(t *testing.T) {
 			if from == "due" || from == "expired" {
 				service.Hold = time.Microsecond
 			}
-			lines := []order.RequestLine{{SKU: "mug", Units: 1}}
+			lines := []order.Line{{SKU: "mug", Units: 1}}
 			o, _, err := service.Place(ctx, order.Request{Buyer: "ann", Key: call + from, Lines: lines})
 			for due := []order.Order{}; err == nil && service.Hold < time.Hour && len(due) == 0; {
 				due, err = db.Due(ctx, order.Order{}, 1)

@@ -23,7 +23,7 @@ func (a *api) placeOrder(c *call) (int, any, error) {
 		return 0, nil, err
 	}
 	for _, line := range body.Lines {
-		r.Lines = append(r.Lines, order.RequestLine{SKU: line.SKU, Units: line.Quantity})
+		r.Lines = append(r.Lines, order.Line{SKU: line.SKU, Units: line.Quantity})
 	}
 	placed, replayed, err := a.Orders.Place(c.Request.Context(), r)
 	if err != nil {

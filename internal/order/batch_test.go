@@ -27,7 +27,7 @@ func TestBatch_oneFails(t *testing.T) {
 		replay  bool
 	}{
 		"sold out":    {request: purchase("eve", "key", "hat", 3), want: order.ErrSoldOut},
-		"cart":        {request: order.Request{Buyer: "eve", Key: "key", Lines: []order.RequestLine{{SKU: "mug", Units: 1}, {SKU: "hat", Units: 3}}}, want: order.ErrSoldOut},
+		"cart":        {request: order.Request{Buyer: "eve", Key: "key", Lines: []order.Line{{SKU: "mug", Units: 1}, {SKU: "hat", Units: 3}}}, want: order.ErrSoldOut},
 		"open orders": {request: purchase("rob", "new", "mug", 1), want: order.ErrTooManyOpen},
 		"known key":   {request: purchase("rob", "old", "mug", 1), replay: true},
 		"reused key":  {request: purchase("rob", "old", "mug", 2), want: order.ErrKeyReused},
@@ -35,7 +35,7 @@ func TestBatch_oneFails(t *testing.T) {
 			t.Helper()
 			g.limit(t, "mug", 1)
 		}},
-		"two currencies": {request: order.Request{Buyer: "eve", Key: "key", Lines: []order.RequestLine{{SKU: "mug", Units: 1}, {SKU: "pin", Units: 1}}}, want: order.ErrInvalid},
+		"two currencies": {request: order.Request{Buyer: "eve", Key: "key", Lines: []order.Line{{SKU: "mug", Units: 1}, {SKU: "pin", Units: 1}}}, want: order.ErrInvalid},
 	} {
 		storetest.Each(t, func(t *testing.T, db *store.Store) {
 			other := setup(t, db, func(c *config) { c.maxOpen = 1 })
@@ -48,9 +48,9 @@ func TestBatch_oneFails(t *testing.T) {
 				c.before(t, g)
 			}
 			g.supply(t, "cap", 10)
-			g.join(t.Context(), t, cart("key", order.RequestLine{SKU: "mug", Units: 1}, order.RequestLine{SKU: "cap", Units: 1}))
+			g.join(t.Context(), t, cart("key", order.Line{SKU: "mug", Units: 1}, order.Line{SKU: "cap", Units: 1}))
 			g.join(t.Context(), t, c.request)
-			bobs := []order.RequestLine{{SKU: "cap", Units: 3}, {SKU: "mug", Units: 1}}
+			bobs := []order.Line{{SKU: "cap", Units: 3}, {SKU: "mug", Units: 1}}
 			g.join(t.Context(), t, order.Request{Buyer: "bob", Key: "key", Lines: bobs})
 			g.join(t.Context(), t, purchase("cem", "key", "cap", 4))
 			g.serve()
@@ -91,7 +91,7 @@ func TestBatch_mends(t *testing.T) {
 			g.mustPlace(t, purchase("ann", sku, sku, 1))
 		}
 		g.exec(t, "UPDATE skus SET price_minor = 1 WHERE name = 'hat'")
-		both := []order.RequestLine{{SKU: "mug", Units: 1}, {SKU: "hat", Units: 1}}
+		both := []order.Line{{SKU: "mug", Units: 1}, {SKU: "hat", Units: 1}}
 		g.answers = nil
 		g.together(t, "hat",
 			purchase("bob", "dear", "mug", 2),

@@ -72,9 +72,9 @@ func TestSeller_End_lines(t *testing.T) {
 	t.Parallel()
 	storetest.Each(t, func(t *testing.T, db *store.Store) {
 		b := setup(t, db)
-		lines := make([]order.RequestLine, order.MaxLines)
+		lines := make([]order.Line, order.MaxLines)
 		for i := range lines {
-			lines[i] = order.RequestLine{SKU: fmt.Sprint("sku-", i), Units: 1}
+			lines[i] = order.Line{SKU: fmt.Sprint("sku-", i), Units: 1}
 			b.supply(t, lines[i].SKU, 100)
 		}
 		endings := make([]*order.Ending, 100)

@@ -75,21 +75,25 @@ type Ender interface {
 
 // end ends an order, under an idempotency key if there is one, or replays.
 func (s *Service) end(ctx context.Context, r EndRequest, as Status) (Ended, error) {
-	o, request := Order{ID: r.OrderID, Buyer: r.Buyer}, endFingerprint(r.OrderID, as)
-	if r.Key != "" {
-		if err := CheckKey(r.Key); err != nil {
+	e := Ending{
+		Order: Order{ID: r.OrderID, Buyer: r.Buyer}, As: as, Key: r.Key,
+		// It is plain text, which no hash of an order's lines equals, and which the audit reads.
+		Fingerprint: map[Status]string{Paid: "pay:", Cancelled: "cancel:"}[as] + r.OrderID,
+	}
+	if e.Key != "" {
+		if err := CheckKey(e.Key); err != nil {
 			return Ended{}, err
 		}
-		if replay, err := s.endReplay(ctx, o, r.Key, request, as); !errors.Is(err, ErrNotFound) {
+		if replay, err := s.endReplay(ctx, e); !errors.Is(err, ErrNotFound) {
 			return replay, err
 		}
 	}
-	ended, err := s.endAs(ctx, Ending{Order: o, As: as, Key: r.Key, Fingerprint: request})
+	ended, err := s.endAs(ctx, e)
 	if !errors.Is(err, ErrKeyTaken) {
 		return ended, err
 	}
 	// Another request took the key, or this one did, by a COMMIT whose answer was lost.
-	replay, err := s.endReplay(ctx, o, r.Key, request, as)
+	replay, err := s.endReplay(ctx, e)
 	if errors.Is(err, ErrNotFound) {
 		err = ErrBusy.with("the idempotency key was purged just now")
 	}
@@ -97,26 +101,17 @@ func (s *Service) end(ctx context.Context, r EndRequest, as Status) (Ended, erro
 	return replay, err
 }
 
-// endReplay returns the replay of a request that ended o, or ErrNotFound if its key is not on record.
-func (s *Service) endReplay(ctx context.Context, o Order, key, request string, as Status) (Ended, error) {
-	used, err := usedKey(ctx, s.Store, o.Buyer, key)
+// endReplay returns the replay of a request that ended an order, or ErrNotFound if its key is not on record.
+func (s *Service) endReplay(ctx context.Context, e Ending) (Ended, error) {
+	used, err := usedKey(ctx, s.Store, e.Order.Buyer, e.Key)
 	if err != nil {
 		return Ended{}, err
 	}
-	if used.Fingerprint != request {
+	if used.Fingerprint != e.Fingerprint {
 		return Ended{}, ErrKeyReused
 	}
-	used.Order.Status = as
+	used.Order.Status = e.As
 	return Ended{Order: used.Order, Replayed: true}, nil
-}
-
-// endFingerprint is the fingerprint of the request that ends an order. It is plain text, which no hash of an order's
-// lines equals, and which the audit reads.
-func endFingerprint(id string, as Status) string {
-	if as == Paid {
-		return "pay:" + id
-	}
-	return "cancel:" + id
 }
 
 // endAs ends an order.
@@ -222,10 +217,7 @@ func (s *Service) ExpireDue(ctx context.Context, limit int) (expired int, err er
 			break
 		}
 		after = page[len(page)-1]
-		endings := make([]*Ending, len(page))
-		for i, o := range page {
-			endings[i] = &Ending{Order: o, As: Expired, NoWait: true}
-		}
+		endings := Each(page, func(o Order) *Ending { return &Ending{Order: o, As: Expired, NoWait: true} })
 		s.Ends.End(ctx, endings...)
 		busy := 0
 		for _, e := range endings {

@@ -68,12 +68,12 @@ func TestService_purchaseLimit(t *testing.T) {
 		b.supply(t, "cup", 20)
 		b.limit(t, "mug", 3)
 		b.wantRefused(t, buy("four", "mug", 4), order.ErrPurchaseLimit, `"mug": more units than a buyer may have: 3 for each buyer, 3 of them left to buy`)
-		mugs := order.RequestLine{SKU: "mug", Units: 2}
+		mugs := order.Line{SKU: "mug", Units: 2}
 		b.wantRefused(t, cart("two and two", mugs, mugs), order.ErrPurchaseLimit, "3 of them left to buy")
 
 		two := b.place(t, "two", "mug", 2)
 		b.wantRefused(t, buy("two more", "mug", 2), order.ErrPurchaseLimit, "1 of them left to buy")
-		b.wantRefused(t, cart("mixed", order.RequestLine{SKU: "cup", Units: 5}, mugs), order.ErrPurchaseLimit, `"mug"`)
+		b.wantRefused(t, cart("mixed", order.Line{SKU: "cup", Units: 5}, mugs), order.ErrPurchaseLimit, `"mug"`)
 		if got, want := b.audit(t, "cup").Level, (stock.Level{Supplied: 20, Available: 20}); got != want {
 			t.Errorf("cup: got %v, want %v: all or nothing", got, want)
 		}
@@ -191,7 +191,7 @@ func TestService_maxOpenComingAndGoing(t *testing.T) {
 				}
 				b := ways[round%2][i%len(shops)]
 				r := buy(fmt.Sprintf("%d-%d", i, round), "cup", 1)
-				r.Lines = append(r.Lines, order.RequestLine{SKU: "mug", Units: 1})
+				r.Lines = append(r.Lines, order.Line{SKU: "mug", Units: 1})
 				o, err := patient(t.Context(), b, r)
 				if errors.Is(err, order.ErrTooManyOpen) {
 					continue
@@ -235,7 +235,7 @@ func TestService_Place_termsOfTheLockedRow(t *testing.T) {
 			meanwhile := func(change func()) {
 				b.spy.beforeTx = func() error { b.spy.beforeTx = nil; change(); return nil }
 			}
-			for i, lines := range [][]order.RequestLine{{{SKU: mug, Units: 5}}, {{SKU: hat, Units: 1}, {SKU: mug, Units: 5}}} {
+			for i, lines := range [][]order.Line{{{SKU: mug, Units: 5}}, {{SKU: hat, Units: 1}, {SKU: mug, Units: 5}}} {
 				price := int64(1000 - i)
 				meanwhile(func() { b.exec(t, "UPDATE skus SET price_minor = ? WHERE name = ?", price, mug) })
 				o := b.mustPlace(t, cart(fmt.Sprint(how.Name, i), lines...))

@@ -51,7 +51,7 @@ func TestLockedRow(t *testing.T) {
 			}},
 			"SKU, of orders": {lockMug, func(b *bundle, i int, _ []order.Order) error {
 				r := purchase(nth(i), "key", "mug", 1)
-				r.Lines = append(r.Lines, order.RequestLine{SKU: []string{"mug", "hat"}[i%2], Units: 1})
+				r.Lines = append(r.Lines, order.Line{SKU: []string{"mug", "hat"}[i%2], Units: 1})
 				return buy(b, r)
 			}},
 			"SKU, of payments": {lockMug, func(b *bundle, i int, mugs []order.Order) error { return pay(b, payment(mugs[i])) }},

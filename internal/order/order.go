@@ -94,13 +94,7 @@ const _ int64 = stock.MaxPrice * MaxUnits * MaxLines
 type Request struct {
 	Buyer string
 	Key   string // idempotency key, chosen by the buyer, one per purchase
-	Lines []RequestLine
-}
-
-// RequestLine is one line of a request.
-type RequestLine struct {
-	SKU   string
-	Units int64
+	Lines []Line // without prices
 }
 
 // Validate returns the first rule that r breaks, without asking any store.

@@ -36,7 +36,7 @@ func TestService_Place_neverOversold(t *testing.T) {
 				atOnce(buyers, func(i int) {
 					r := purchase(nth(i), s.Name, mug, 1)
 					if i%3 > 0 {
-						r.Lines = slices.Insert(r.Lines, i%3-1, order.RequestLine{SKU: hat, Units: 1})
+						r.Lines = slices.Insert(r.Lines, i%3-1, order.Line{SKU: hat, Units: 1})
 					}
 					_, _, err := shops[i%3].Place(t.Context(), r)
 					if err != nil && !errors.Is(err, order.ErrSoldOut) {
@@ -183,7 +183,7 @@ func TestService_Place_lines(t *testing.T) {
 			b.supplyAt(t, mugs, mug, 10)
 			b.supplyAt(t, hats, hat, 20)
 			b := b.by(s.Name)
-			r := cart(s.Name, []order.RequestLine{{SKU: mug, Units: 1}, {SKU: hat, Units: 4}, {SKU: mug, Units: 2}}...)
+			r := cart(s.Name, []order.Line{{SKU: mug, Units: 1}, {SKU: hat, Units: 4}, {SKU: mug, Units: 2}}...)
 			o := b.mustPlace(t, r)
 			want := []order.Line{{SKU: mug, Units: 3, Price: mugs}, {SKU: hat, Units: 4, Price: hats}}
 			if diff := cmp.Diff(want, o.Lines); diff != "" {
@@ -192,7 +192,7 @@ func TestService_Place_lines(t *testing.T) {
 			if want := (stock.Money{Minor: 3*1250 + 4*99, Currency: "EUR"}); o.Total != want {
 				t.Errorf("%s: total %v, want %v", s.Name, o.Total, want)
 			}
-			for name, lines := range map[string][]order.RequestLine{
+			for name, lines := range map[string][]order.Line{
 				"same":   r.Lines,
 				"merged": {{SKU: mug, Units: 3}, {SKU: hat, Units: 4}},
 				"split":  {{SKU: mug, Units: 3}, {SKU: hat, Units: 1}, {SKU: hat, Units: 3}},
@@ -205,7 +205,7 @@ func TestService_Place_lines(t *testing.T) {
 					t.Errorf("%s, %s: another order (-first +again):\n%s", s.Name, name, diff)
 				}
 			}
-			for name, lines := range map[string][]order.RequestLine{
+			for name, lines := range map[string][]order.Line{
 				"one line less": {{SKU: mug, Units: 3}},
 				"other units":   {{SKU: mug, Units: 3}, {SKU: hat, Units: 3}},
 				"another order": {{SKU: hat, Units: 4}, {SKU: mug, Units: 3}},
@@ -238,17 +238,17 @@ func TestService_Place_allOrNothing(t *testing.T) {
 			b.supply(t, last, 5)
 			b.supplyAt(t, dollar, foreign, 5)
 			for name, c := range map[string]struct {
-				lines []order.RequestLine
+				lines []order.Line
 				want  error
 				names string
 			}{
-				"first sold out": {[]order.RequestLine{{SKU: first, Units: 6}, {SKU: last, Units: 1}}, order.ErrSoldOut, first},
-				"last sold out":  {[]order.RequestLine{{SKU: first, Units: 1}, {SKU: last, Units: 6}}, order.ErrSoldOut, last},
-				"sold out, sum":  {[]order.RequestLine{{SKU: last, Units: 3}, {SKU: first, Units: 1}, {SKU: last, Units: 3}}, order.ErrSoldOut, last},
-				"unknown":        {[]order.RequestLine{{SKU: last, Units: 1}, {SKU: "cup", Units: 1}}, order.ErrUnknownSKU, "cup"},
-				"impossible":     {[]order.RequestLine{{SKU: last, Units: 1}, {SKU: "c?p", Units: 1}}, order.ErrUnknownSKU, "c?p"},
-				"forbidden":      {slices.Repeat([]order.RequestLine{{SKU: last, Units: order.MaxUnits}}, 2), order.ErrInvalid, last},
-				"two currencies": {[]order.RequestLine{{SKU: last, Units: 1}, {SKU: foreign, Units: 1}}, order.ErrInvalid, foreign},
+				"first sold out": {[]order.Line{{SKU: first, Units: 6}, {SKU: last, Units: 1}}, order.ErrSoldOut, first},
+				"last sold out":  {[]order.Line{{SKU: first, Units: 1}, {SKU: last, Units: 6}}, order.ErrSoldOut, last},
+				"sold out, sum":  {[]order.Line{{SKU: last, Units: 3}, {SKU: first, Units: 1}, {SKU: last, Units: 3}}, order.ErrSoldOut, last},
+				"unknown":        {[]order.Line{{SKU: last, Units: 1}, {SKU: "cup", Units: 1}}, order.ErrUnknownSKU, "cup"},
+				"impossible":     {[]order.Line{{SKU: last, Units: 1}, {SKU: "c?p", Units: 1}}, order.ErrUnknownSKU, "c?p"},
+				"forbidden":      {slices.Repeat([]order.Line{{SKU: last, Units: order.MaxUnits}}, 2), order.ErrInvalid, last},
+				"two currencies": {[]order.Line{{SKU: last, Units: 1}, {SKU: foreign, Units: 1}}, order.ErrInvalid, foreign},
 			} {
 				_, _, err := b.by(s.Name).Place(t.Context(), cart("key-"+s.Name, c.lines...))
 				if !errors.Is(err, c.want) || !strings.Contains(err.Error(), `"`+c.names+`"`) {
@@ -286,7 +286,7 @@ func TestService_Place_lastLineGone(t *testing.T) {
 				}
 				return nil
 			}
-			r := cart(s.Name, order.RequestLine{SKU: first, Units: 2}, order.RequestLine{SKU: last, Units: 1})
+			r := cart(s.Name, order.Line{SKU: first, Units: 2}, order.Line{SKU: last, Units: 1})
 			if _, _, err := b.by(s.Name).Place(t.Context(), r); !errors.Is(err, order.ErrSoldOut) || !strings.Contains(err.Error(), last) {
 				t.Errorf("%s: %v, want ErrSoldOut that names %s", s.Name, err, last)
 			}
@@ -311,7 +311,7 @@ func TestService_Place_overtakesFence(t *testing.T) {
 			for _, letter := range raised {
 				b.raiseFence(t, fmt.Sprint(letter, i), ahead)
 			}
-			r := cart(fmt.Sprint(i), order.RequestLine{SKU: skus[0], Units: 2}, order.RequestLine{SKU: skus[1], Units: 3})
+			r := cart(fmt.Sprint(i), order.Line{SKU: skus[0], Units: 2}, order.Line{SKU: skus[1], Units: 3})
 			if _, _, err := b.Place(t.Context(), r); err != nil {
 				t.Fatalf("%v raised: %v", raised, err)
 			}

@@ -34,16 +34,20 @@ func TestRequest_Validate(t *testing.T) {
 		"no lines":             {func(r *Request) { r.Lines = nil }, ErrInvalid},
 		"most lines":           {func(r *Request) { r.Lines = slices.Repeat(r.Lines, MaxLines) }, nil},
 		"too many lines":       {func(r *Request) { r.Lines = slices.Repeat(r.Lines, MaxLines+1) }, ErrInvalid},
-		"most units of a SKU":  {func(r *Request) { r.Lines = []RequestLine{{"mug", 999}, {"hat", 1000}, {"mug", 1}} }, nil},
-		"too many of a SKU":    {func(r *Request) { r.Lines = []RequestLine{{"mug", 1000}, {"hat", 1}, {"mug", 1}} }, ErrInvalid},
-		"second line is wrong": {func(r *Request) { r.Lines = []RequestLine{{"mug", 1}, {"hat", 0}} }, ErrInvalid},
-		"wrong sum is right":   {func(r *Request) { r.Lines = []RequestLine{{"mug", 2}, {"mug", -1}} }, ErrInvalid},
+		"most units of a SKU": {func(r *Request) {
+			r.Lines = []Line{{SKU: "mug", Units: 999}, {SKU: "hat", Units: 1000}, {SKU: "mug", Units: 1}}
+		}, nil},
+		"too many of a SKU": {func(r *Request) {
+			r.Lines = []Line{{SKU: "mug", Units: 1000}, {SKU: "hat", Units: 1}, {SKU: "mug", Units: 1}}
+		}, ErrInvalid},
+		"second line is wrong": {func(r *Request) { r.Lines = []Line{{SKU: "mug", Units: 1}, {SKU: "hat", Units: 0}} }, ErrInvalid},
+		"wrong sum is right":   {func(r *Request) { r.Lines = []Line{{SKU: "mug", Units: 2}, {SKU: "mug", Units: -1}} }, ErrInvalid},
 		"zero units":           {func(r *Request) { r.Lines[0].Units = 0 }, ErrInvalid},
 		"negative units":       {func(r *Request) { r.Lines[0].Units = -1 }, ErrInvalid},
 		"too many units":       {func(r *Request) { r.Lines[0].Units = MaxUnits + 1 }, ErrInvalid},
 		"huge units":           {func(r *Request) { r.Lines[0].Units = math.MaxInt64 }, ErrInvalid},
 	} {
-		r := Request{Buyer: "ann", Key: "k1", Lines: []RequestLine{{SKU: "mug", Units: 1}}}
+		r := Request{Buyer: "ann", Key: "k1", Lines: []Line{{SKU: "mug", Units: 1}}}
 		c.change(&r)
 		if err := r.Validate(); !errors.Is(err, c.want) {
 			t.Errorf("%s: got %v, want %v", name, err, c.want)

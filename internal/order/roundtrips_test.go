@@ -67,9 +67,9 @@ func TestRoundTrips(t *testing.T) {
 			skus[i] = fmt.Sprintf("sku-%02d", i)
 			g.supply(t, skus[i], 1_000)
 		}
-		cart := func(i, lines int) (all []order.RequestLine) {
+		cart := func(i, lines int) (all []order.Line) {
 			for n := range lines {
-				all = append(all, order.RequestLine{SKU: skus[(i+n)%crowd], Units: 1})
+				all = append(all, order.Line{SKU: skus[(i+n)%crowd], Units: 1})
 			}
 			return all
 		}

@@ -126,7 +126,7 @@ func TestOneSequenceOfLocks(t *testing.T) {
 			for i, skus := range [][]string{{"sku-3", "sku-1", "sku-2"}, {"sku-2"}, {"sku-2", "sku-1", "sku-3"}} {
 				r := order.Request{Buyer: nth(2 - i), Key: "key-" + nth(2-i) + "-" + name}
 				for _, sku := range skus {
-					r.Lines = append(r.Lines, order.RequestLine{SKU: sku, Units: 1})
+					r.Lines = append(r.Lines, order.Line{SKU: sku, Units: 1})
 				}
 				carts = append(carts, r)
 			}

@@ -175,14 +175,14 @@ func offered(b *bundle) []lab.Offer {
 
 // purchase is a request for units of a SKU.
 func purchase(buyer, key, sku string, units int64) order.Request {
-	return order.Request{Buyer: buyer, Key: key, Lines: []order.RequestLine{{SKU: sku, Units: units}}}
+	return order.Request{Buyer: buyer, Key: key, Lines: []order.Line{{SKU: sku, Units: units}}}
 }
 
 // buy is ann's.
 func buy(key, sku string, units int64) order.Request { return purchase("ann", key, sku, units) }
 
 // cart is ann's request of several lines.
-func cart(key string, lines ...order.RequestLine) order.Request {
+func cart(key string, lines ...order.Line) order.Request {
 	return order.Request{Buyer: "ann", Key: key, Lines: lines}
 }
 

@@ -62,50 +62,47 @@ func mysqlConfigs(dsn string, secure *tls.Config) ([]*mysql.Config, error) {
 	if err != nil {
 		return nil, fmt.Errorf("database settings: mysql DSN: %w", err)
 	}
+	connectTimeout := 5 * time.Second
+	if len(configs) > 1 {
+		connectTimeout = 2 * time.Second // another host may answer
+	}
 	for _, c := range configs {
 		if secure != nil && (c.Net == "unix" || c.TLSConfig == "false") {
 			return nil, errors.New("database settings: mysql DSN: a socket and tls=false contradict --mysql-ca, --mysql-cert and " +
 				"--mysql-key: leave out one or the other")
 		}
-		if len(configs) > 1 {
-			c.Timeout = cmp.Or(c.Timeout, 2*time.Second) // another host may answer
+		if secure != nil {
+			c.TLS = secure // the driver copies it and adds the host's name
 		}
-		complete(c, secure)
+
+		// The shape of a result.
+		c.ParseTime, c.Loc = true, time.UTC
+		c.ClientFoundRows = true // count the rows that a WHERE matched, changed or not
+
+		// One round trip for a statement instead of prepare, execute, close. The driver quotes the bound values itself.
+		// That is safe because the character set is always utf8mb4: no byte of a longer character is a quote or a
+		// backslash.
+		c.InterpolateParams = true
+		_ = c.Apply(mysql.Charset("utf8mb4", "utf8mb4_bin")) // never an error
+
+		c.RejectReadOnly = false      // the driver would hide the reason; a transaction drops its connection (tx.go)
+		c.Logger = &mysql.NopLogger{} // errors are returned
+
+		// Timeouts for a server that does not answer. Statements end earlier, with their context.
+		c.Timeout = cmp.Or(c.Timeout, connectTimeout)
+		c.ReadTimeout = cmp.Or(c.ReadTimeout, 2*time.Minute)
+		c.WriteTimeout = cmp.Or(c.WriteTimeout, 30*time.Second)
+
+		params := map[string]string{
+			"innodb_lock_wait_timeout": "5", // seconds; the server's default is 50
+			// The locks of a transaction whose client is gone are held that long; the server's default is 8 hours. It is
+			// longer than the pool's ConnMaxIdleTime, so that the pool closes an idle connection first.
+			"wait_timeout": "90", // seconds
+		}
+		maps.Copy(params, c.Params) // the user's win
+		c.Params = params
 	}
 	return configs, nil
-}
-
-func complete(c *mysql.Config, secure *tls.Config) {
-	if secure != nil {
-		c.TLS = secure // the driver copies it and adds the host's name
-	}
-
-	// The shape of a result.
-	c.ParseTime, c.Loc = true, time.UTC
-	c.ClientFoundRows = true // count the rows that a WHERE matched, changed or not
-
-	// One round trip for a statement instead of prepare, execute, close. The driver quotes the bound values itself.
-	// That is safe because the character set is always utf8mb4: no byte of a longer character is a quote or a
-	// backslash.
-	c.InterpolateParams = true
-	_ = c.Apply(mysql.Charset("utf8mb4", "utf8mb4_bin")) // never an error
-
-	c.RejectReadOnly = false      // the driver would hide the reason; a transaction drops its connection (tx.go)
-	c.Logger = &mysql.NopLogger{} // errors are returned
-
-	// Timeouts for a server that does not answer. Statements end earlier, with their context.
-	c.Timeout = cmp.Or(c.Timeout, 5*time.Second)
-	c.ReadTimeout = cmp.Or(c.ReadTimeout, 2*time.Minute)
-	c.WriteTimeout = cmp.Or(c.WriteTimeout, 30*time.Second)
-
-	params := map[string]string{
-		"innodb_lock_wait_timeout": "5", // seconds; the server's default is 50
-		// The locks of a transaction whose client is gone are held that long; the server's default is 8 hours. It is
-		// longer than the pool's ConnMaxIdleTime, so that the pool closes an idle connection first.
-		"wait_timeout": "90", // seconds
-	}
-	maps.Copy(params, c.Params) // the user's win
-	c.Params = params
 }
 
 // session is all that the meaning of the shop's statements depends on, and that a server, its init_connect or a user can

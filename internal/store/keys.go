@@ -14,7 +14,6 @@ import (
 	"example.com/shop/internal/order"
 )
 
-// ClaimKeys implements order.Tx.
 func (t *tx) ClaimKeys(claims ...order.UsedKey) (map[order.BuyerKey]order.UsedKey, error) {
 	keyOf := func(c order.UsedKey) order.BuyerKey { return order.BuyerKey{Buyer: c.Order.Buyer, Key: c.Order.Key} }
 	sorted := slices.SortedFunc(slices.Values(claims), func(a, b order.UsedKey) int { return byPrimaryKey(keyOf(a), keyOf(b)) })

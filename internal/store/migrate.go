@@ -95,10 +95,6 @@ func (s *Store) hasTable(ctx context.Context, names ...string) (found string, er
 // who may not change the schema. A database that is ahead of the program lacks nothing. Tables of another program are an
 // error.
 func (s *Store) Pending(ctx context.Context) (bool, error) {
-	provider, err := s.goose()
-	if err != nil {
-		return false, err
-	}
 	versions, err := s.hasTable(ctx, goose.DefaultTablename)
 	if err != nil {
 		return false, err
@@ -106,11 +102,12 @@ func (s *Store) Pending(ctx context.Context) (bool, error) {
 	if versions == "" {
 		return true, s.refuseForeign(ctx)
 	}
-	sources := provider.ListSources() // by version
-	var version int64
-	query := "SELECT COALESCE(MAX(version_id), 0) FROM " + goose.DefaultTablename + " WHERE is_applied"
-	err = s.db.WithContext(ctx).Raw(query).Row().Scan(&version)
-	return version < sources[len(sources)-1].Version, explain(ctx, "read the schema's version", err)
+	provider, err := s.goose()
+	if err != nil {
+		return false, err
+	}
+	pending, err := provider.HasPending(ctx) // it would make a table of versions where there is none
+	return pending, explain(ctx, "read the schema's version", err)
 }
 
 // migrationLock is a named lock of MySQL and MariaDB for this schema, held by one connection. The server releases it
@@ -121,7 +118,6 @@ type migrationLock struct{}
 // characters.
 const lockName = "CONCAT('migrate:', LEFT(SHA2(DATABASE(), 256), 40))"
 
-// SessionLock implements lock.SessionLocker of goose.
 func (migrationLock) SessionLock(ctx context.Context, conn *sql.Conn) error {
 	var got sql.NullInt64
 	err := conn.QueryRowContext(ctx, "SELECT GET_LOCK("+lockName+", 60)").Scan(&got) // seconds, below any read timeout
@@ -134,7 +130,6 @@ func (migrationLock) SessionLock(ctx context.Context, conn *sql.Conn) error {
 	return nil
 }
 
-// SessionUnlock implements lock.SessionLocker of goose.
 func (migrationLock) SessionUnlock(ctx context.Context, conn *sql.Conn) error {
 	ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
 	defer cancel()

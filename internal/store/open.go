@@ -72,7 +72,6 @@ func MySQL(ctx context.Context, dsn string, o Options) (*Store, error) {
 // ownSession opens connections whose session is the shop's own.
 type ownSession struct{ driver.Connector }
 
-// Connect implements driver.Connector.
 func (c ownSession) Connect(ctx context.Context) (driver.Conn, error) {
 	conn, err := c.Connector.Connect(ctx)
 	if isContext(err) && ctx.Err() == nil { // that of the DSN's timeout, not the caller's
@@ -136,10 +135,8 @@ type sqliteDialect struct {
 	pool           *sql.DB
 }
 
-// Name implements gorm.Dialector.
 func (sqliteDialect) Name() string { return "sqlite" }
 
-// Initialize implements gorm.Dialector.
 func (d sqliteDialect) Initialize(db *gorm.DB) error {
 	db.ConnPool = d.pool
 	callbacks.RegisterDefaultCallbacks(db, &callbacks.Config{})

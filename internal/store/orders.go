@@ -162,7 +162,6 @@ func (t *tx) LockOrders(ids ...string) (map[string]order.Found, error) {
 	return found, failed(err, "lock %d orders", len(ids))
 }
 
-// Extend implements order.Tx.
 func (t *tx) Extend(o order.Order) error {
 	return failed(mustMatch(t.db, order.ErrBusy, "UPDATE orders SET expires_at = ?, first_expiry = ? WHERE id = ? AND status = ?",
 		dbTime{o.ExpiresAt}, dbTime{o.FirstExpiry}, o.ID, order.Pending), "extend order")
@@ -192,16 +191,13 @@ func (t *tx) EndAll(ids map[order.Status][]string) error {
 	return failed(done.Error, "end %d orders", len(all))
 }
 
-// LockBuyers implements order.Tx. A new buyer gets a row.
+// LockBuyers implements order.Tx. A new buyer gets a row. It tries all at once, as nearly always it can, or else each half
+// of them.
 func (t *tx) LockBuyers(buyers ...string) (others []string, err error) {
-	if len(buyers) > 0 {
-		others, err = t.lockBuyers(slices.Sorted(slices.Values(buyers)))
+	if len(buyers) == 0 {
+		return nil, nil
 	}
-	return others, failed(err, "lock %d buyers", len(buyers))
-}
-
-// lockBuyers tries all at once, as nearly always it can, or else each half of them.
-func (t *tx) lockBuyers(buyers []string) (others []string, err error) {
+	buyers = slices.Sorted(slices.Values(buyers))
 	var locked []string
 	if !t.store.sqlite { // where no other transaction writes
 		locked, err = selectBuyers(t.db, buyers)
@@ -209,17 +205,17 @@ func (t *tx) lockBuyers(buyers []string) (others []string, err error) {
 	switch {
 	case err == nil:
 		missing := slices.DeleteFunc(slices.Clone(buyers), func(b string) bool { return slices.Contains(locked, b) })
-		return nil, insertBuyers(t.db, missing)
+		return nil, failed(insertBuyers(t.db, missing), "add %d buyers", len(missing))
 	case classify(err) != lockWait:
-		return nil, err
+		return nil, failed(err, "lock %d buyers", len(buyers))
 	case len(buyers) == 1: // another transaction has locked the row, or is making it
 		return buyers, nil
 	}
-	others, err = t.lockBuyers(buyers[:len(buyers)/2])
+	others, err = t.LockBuyers(buyers[:len(buyers)/2]...)
 	if err != nil {
 		return nil, err
 	}
-	more, err := t.lockBuyers(buyers[len(buyers)/2:])
+	more, err := t.LockBuyers(buyers[len(buyers)/2:]...)
 	return append(others, more...), err
 }
 
@@ -263,7 +259,6 @@ func (t *tx) Open(buyers ...string) (map[string]order.OpenOrders, error) {
 	return open, failed(err, "count open orders")
 }
 
-// Bought implements order.Tx.
 func (t *tx) Bought(of ...order.BuyerSKU) (map[order.BuyerSKU]int64, error) {
 	bought := map[order.BuyerSKU]int64{}
 	if len(of) == 0 {
@@ -285,7 +280,6 @@ func (t *tx) Bought(of ...order.BuyerSKU) (map[order.BuyerSKU]int64, error) {
 	return bought, failed(err, "read what was bought")
 }
 
-// AddBought implements order.Tx.
 func (t *tx) AddBought(units map[order.BuyerSKU]int64) error {
 	if len(units) == 0 {
 		return nil
@@ -308,10 +302,8 @@ type dbTime struct{ time.Time }
 // timeLayout is how SQLite keeps times. All have the same length, so that text sorts as time does.
 const timeLayout = "2006-01-02 15:04:05.000000"
 
-// Value implements driver.Valuer.
 func (t dbTime) Value() (driver.Value, error) { return t.UTC().Format(timeLayout), nil }
 
-// Scan implements sql.Scanner.
 func (t *dbTime) Scan(value any) (err error) {
 	switch v := value.(type) {
 	case time.Time:

@@ -30,7 +30,6 @@ func payments(query *gorm.DB) ([]order.Payment, error) {
 	}), err
 }
 
-// RecordPayments implements order.Tx.
 func (t *tx) RecordPayments(all ...order.Payment) (map[string]order.Payment, error) {
 	idOf := func(p order.Payment) string { return p.ID }
 	sorted := slices.SortedFunc(slices.Values(all), func(a, b order.Payment) int { return cmp.Compare(a.ID, b.ID) })

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/go-sql-driver/mysql"
+	"golang.org/x/sync/singleflight"
 
 	"example.com/shop/internal/order"
 )
@@ -39,15 +40,9 @@ type group struct {
 	changes int           // of the last primary
 	lost    time.Time     // when there was none any more
 	found   chan struct{} // closed while there is a primary
-	next    *confirmation // that has not begun; nil for none
 
-	confirming sync.Mutex // held while one runs
-}
-
-// confirmation is one commit, shared by the calls of confirm that came before it began.
-type confirmation struct {
-	done chan struct{}
-	err  error
+	confirming sync.Mutex         // held while a commit of confirm runs
+	next       singleflight.Group // for the commit that has not begun
 }
 
 // member is one of the hosts. The group's mutex guards reason and conns.
@@ -91,7 +86,6 @@ func (g *group) close() {
 	g.watching.Wait()
 }
 
-// Driver implements driver.Connector.
 func (g *group) Driver() driver.Driver { return g.members[0].pool.Driver() }
 
 // Connect implements driver.Connector. It waits for a primary for a short time, so that transactions do not notice a
@@ -186,25 +180,15 @@ func (g *group) note(m *member, reason error) {
 // confirm returns the result of a commit that begins after the call. Calls share it: one commit at a time is enough for
 // any number of refusals.
 func (g *group) confirm(ctx context.Context, commit func(context.Context) error) error {
-	g.mu.Lock()
-	mine := g.next
-	if mine == nil {
-		mine = &confirmation{done: make(chan struct{})}
-		g.next = mine
-		g.watching.Go(func() {
-			g.confirming.Lock()
-			defer g.confirming.Unlock()
-			g.mu.Lock()
-			g.next = nil
-			g.mu.Unlock()
-			mine.err = commit(context.WithoutCancel(ctx))
-			close(mine.done)
-		})
-	}
-	g.mu.Unlock()
+	done := g.next.DoChan("", func() (any, error) {
+		g.confirming.Lock()
+		defer g.confirming.Unlock()
+		g.next.Forget("") // the calls from now on share the next commit
+		return nil, commit(context.WithoutCancel(ctx))
+	})
 	select {
-	case <-mine.done:
-		return mine.err
+	case result := <-done:
+		return result.Err
 	case <-ctx.Done():
 		return ended(ctx)
 	}
@@ -330,7 +314,6 @@ type memberConn struct {
 	member *member
 }
 
-// Close implements net.Conn.
 func (c *memberConn) Close() error {
 	c.group.mu.Lock()
 	delete(c.member.conns, c)

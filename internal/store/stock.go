@@ -285,7 +285,6 @@ func (n byName) expr(otherwise string) (number clause.Expr, some bool) {
 	return number, len(number.Vars) > 0
 }
 
-// Record implements order.Tx.
 func (t *tx) Record(movements ...stock.Movement) error {
 	if len(movements) == 0 {
 		return nil

@@ -12,7 +12,7 @@ import (
 	"gorm.io/gorm"
 )
 
-// Store keeps orders and stock. It may be used by many goroutines at once.
+// Store keeps orders and stock: it is an order.Store. It may be used by many goroutines at once.
 type Store struct {
 	db     *gorm.DB
 	pool   *sql.DB

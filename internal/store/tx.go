@@ -246,7 +246,7 @@ func finish(conn *sql.Conn, end func() error, earlier error) error {
 // address; or whose transaction may still be open, since the next BEGIN would commit that.
 func drop(conn *sql.Conn) { _ = conn.Raw(func(any) error { return driver.ErrBadConn }) }
 
-// tx is one attempt of a transaction.
+// tx is one attempt of a transaction, an order.Tx.
 type tx struct {
 	store    *Store
 	db       *gorm.DB

@@ -60,23 +60,20 @@ func (s *Seller) inTx(ctx context.Context, requests []*request, do func(order.Tx
 
 // context returns the ctx of a batch, which has the values of the first buyer's, and does not end with it.
 func (s *Seller) context(buyers []*request) (context.Context, context.CancelFunc) {
-	all := order.Each(buyers, func(r *request) context.Context { return r.ctx })
-	return context.WithTimeout(s.Share(context.WithoutCancel(buyers[0].ctx), all), batchTimeout)
+	ctx := context.WithoutCancel(buyers[0].ctx)
+	if s.Share != nil {
+		ctx = s.Share(ctx, order.Each(buyers, func(r *request) context.Context { return r.ctx }))
+	}
+	return context.WithTimeout(ctx, batchTimeout)
 }
 
 // lockBuyers locks the rows of the buyers of requests with a key. One transaction at a time places orders of a buyer: its
 // pending orders can be counted, and no other transaction claims its keys, for which an INSERT would wait. If another
 // transaction has locked a row, the request waits behind.
 func (s *Seller) lockBuyers(tx order.Tx, b *batch) error {
-	var buyers []string
-	for _, r := range b.requests {
-		if r.key.Key != "" {
-			buyers = append(buyers, r.key.Buyer)
-		}
-	}
-	others, err := tx.LockBuyers(buyers...)
+	others, err := tx.LockBuyers(order.Each(b.where(hasKey).requests, func(r *request) string { return r.key.Buyer })...)
 	b.keep(func(r *request) bool {
-		if r.key.Key != "" && slices.Contains(others, r.key.Buyer) {
+		if hasKey(r) && slices.Contains(others, r.key.Buyer) {
 			r.next = &s.behind
 		}
 		return r.next == nil
@@ -110,7 +107,8 @@ func (s *Seller) lockRows(tx order.Tx, b *batch, moves func(*request) bool) (err
 	return nil
 }
 
-func all(*request) bool { return true }
+func all(*request) bool      { return true }
+func hasKey(r *request) bool { return r.key.Key != "" }
 
 // awaitRows returns requests to their queue once no other transaction has locked the rows of their buyers and SKUs.
 func (s *Seller) awaitRows(buyers []*request) error {
@@ -146,18 +144,14 @@ func (s *Seller) awaitRows(buyers []*request) error {
 
 // claimKeys claims the requests' keys, and leaves out those whose key is on record.
 func (b *batch) claimKeys(tx order.Tx) error {
-	var claims []order.UsedKey
-	for _, r := range b.requests {
-		if r.key.Key != "" {
-			o := order.Order{ID: r.order.ID, Buyer: r.key.Buyer, Key: r.key.Key}
-			claims = append(claims, order.UsedKey{Order: o, Fingerprint: r.fingerprint})
-		}
-	}
+	claims := order.Each(b.where(hasKey).requests, func(r *request) order.UsedKey {
+		return order.UsedKey{Order: order.Order{ID: r.order.ID, Buyer: r.key.Buyer, Key: r.key.Key}, Fingerprint: r.fingerprint}
+	})
 	taken, err := tx.ClaimKeys(claims...)
 	b.keep(func(r *request) bool {
 		if used, known := taken[r.key]; known {
 			r.used = &used
-		} else if r.key.Key != "" {
+		} else if hasKey(r) {
 			b.claimed = append(b.claimed, r.key)
 		}
 		return r.used == nil

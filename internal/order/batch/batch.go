@@ -83,15 +83,6 @@ type Seller struct {
 // New returns the Seller of an instance.
 func New(c Config) *Seller {
 	c.LeaseWait, c.Patience = cmp.Or(c.LeaseWait, 500*time.Millisecond), cmp.Or(c.Patience, 250*time.Millisecond)
-	if c.Share == nil {
-		c.Share = func(ctx context.Context, _ []context.Context) context.Context { return ctx }
-	}
-	if c.OnBatch == nil {
-		c.OnBatch = func(int) {}
-	}
-	if c.OnLeases == nil {
-		c.OnLeases = func(error) {}
-	}
 	s := &Seller{Config: c, lockedByOthers: map[string]bool{}, unleased: map[string]bool{}, known: map[string]stock.SKU{}}
 	s.selling = queue{seller: s, serve: s.sell}
 	s.soldOut = queue{seller: s, serve: func(b []*request) { s.guard(b, s.refuse) }, pause: gatherTime}

@@ -43,7 +43,9 @@ func (l *leases) acquire(b *batch) {
 	ctx, cancel := context.WithTimeout(l.ctx, wait)
 	l.cancel = cancel
 	held, err := s.Locker.AcquireWith(ctx, keys[0], keys[1:]...)
-	s.OnLeases(err)
+	if s.OnLeases != nil {
+		s.OnLeases(err)
+	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if err != nil {

@@ -45,7 +45,7 @@ func (s *Seller) sell(buyers []*request) {
 	defer leases.release() // after the answers
 	s.guard(buyers, func([]*request) error {
 		b, err := s.inTx(ctx, buyers, func(tx order.Tx, b *batch) error { return s.place(tx, b, leases) }) //nolint:contextcheck // leases have it
-		if err == nil && len(b.requests) > 0 {
+		if err == nil && len(b.requests) > 0 && s.OnBatch != nil {
 			s.OnBatch(len(b.requests))
 		}
 		return err

@@ -22,18 +22,11 @@ func Names() []string {
 // New returns the strategy with one of these names. seller, of package batch, is lanes if it has a Locker, and batch if it
 // has none; locker takes the lock that all instances share.
 func New(name string, shop Shop, seller order.Strategy, locker Locker) order.Strategy {
-	var s order.Strategy
-	switch name {
-	case "lanes", "batch":
+	next, single := map[string]order.Strategy{
+		"redis": Redis{shop, locker}, "conditional": Conditional{shop}, "optimistic": Optimistic{shop}, "for-update": ForUpdate{shop},
+	}[name]
+	if !single {
 		return seller // which replays by itself
-	case "redis":
-		s = Redis{shop, locker}
-	case "conditional":
-		s = Conditional{shop}
-	case "optimistic":
-		s = Optimistic{shop}
-	case "for-update":
-		s = ForUpdate{shop}
 	}
-	return order.Replaying{Store: shop.Store, Next: s}
+	return order.Replaying{Store: shop.Store, Next: next}
 }

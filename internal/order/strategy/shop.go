@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
+	"slices"
 	"time"
 
 	"example.com/shop/internal/lock"
@@ -180,18 +181,12 @@ type leased struct{ *lock.Locker }
 
 func (l leased) AcquireAll(ctx context.Context, keys ...string) (Leases, error) {
 	all, err := l.Locker.AcquireAll(ctx, keys...)
-	if err != nil {
-		return nil, err
-	}
-	return leases{all, keys}, nil
+	return leases{all, keys}, err
 }
 
 func (l leased) AcquireWith(ctx context.Context, key string, others ...string) (Leases, error) {
 	all, err := l.Locker.AcquireWith(ctx, key, others...)
-	if err != nil {
-		return nil, err
-	}
-	return leases{all, []string{key}}, nil
+	return leases{all, []string{key}}, err
 }
 
 type leases struct {
@@ -204,9 +199,5 @@ func (l leases) Raise(ctx context.Context, key string, above int64) error {
 }
 
 func (l leases) Remaining() time.Duration {
-	least := l.Lease(l.keys[0]).Remaining()
-	for _, key := range l.keys[1:] {
-		least = min(least, l.Lease(key).Remaining())
-	}
-	return least
+	return slices.Min(order.Each(l.keys, func(key string) time.Duration { return l.Lease(key).Remaining() }))
 }
