@@ -82,10 +82,7 @@ func (a *api) restock(c *call) (int, any, error) {
 	if body.Kind != stock.Supply {
 		return 0, nil, fmt.Errorf("%w: kind %.20q: want %q, the only one that is not an order's", stock.ErrInvalid, body.Kind, stock.Supply)
 	}
-	delivery, err := stock.NewDelivery(c.Param("sku"), key, body.Units, time.Now())
-	if err != nil {
-		return 0, nil, err
-	}
+	delivery := stock.Delivery{SKU: c.Param("sku"), Key: key, Units: body.Units, At: time.Now()}
 	after, replayed, err := a.Stock.Supply(c.Request.Context(), delivery)
 	if replayed {
 		c.Header(headerReplayed, "true")

@@ -60,8 +60,9 @@ var (
 
 // Transient errors: repeating the request with the same key is safe.
 var (
-	// ErrInProgress means that the first request with this key still runs.
 	ErrInProgress = &Error{Code: "in-progress", Text: "a request with this idempotency key is still running"}
+	ErrTooLate    = &Error{Code: "too-late", Text: "too little of the lease left to commit"}
+	ErrChanged    = &Error{Code: "changed", Text: "the stock has changed since it was read"}
 
 	// ErrBusy means that the database could not do it now, as after a lock wait, deadlocks or a lost connection.
 	ErrBusy = &Error{Code: "busy", Text: "database is busy"}
@@ -69,15 +70,9 @@ var (
 	// ErrBuyerLocked means that another transaction has locked the row of the buyer. Replaying sells again.
 	ErrBuyerLocked = fmt.Errorf("%w: another order of the buyer is being placed", ErrBusy)
 
-	// ErrTooLate means that too little of a lease was left to start the COMMIT.
-	ErrTooLate = &Error{Code: "too-late", Text: "too little of the lease left to commit"}
-
 	// ErrStaleFence means that the stock row was written under the same or a higher fence: this holder may no longer
 	// hold the lease.
 	ErrStaleFence = &Error{Code: "stale-fence", Text: "stale fence"}
-
-	// ErrChanged means that the stock row has changed since it was read.
-	ErrChanged = &Error{Code: "changed", Text: "the stock has changed since it was read"}
 
 	// ErrUnknownOutcome means that the answer to a COMMIT was lost: the change was made as a whole, or not at all.
 	// Repeating the request returns which.
@@ -86,8 +81,8 @@ var (
 
 // Errors of a Store and of the operator's calls.
 var (
-	// ErrNothing rolls back a transaction that has nothing to commit.
-	ErrNothing = errors.New("nothing to commit")
+	ErrExists  = &Error{Code: "sku-exists", Text: "SKU exists already"}
+	ErrNothing = errors.New("nothing to commit") // rolls back a transaction
 
 	// ErrKeyTaken means that the row of an idempotency key exists already. Replaying, a batch or the end of an order
 	// turns it into a replay or ErrKeyReused.
@@ -96,7 +91,4 @@ var (
 	// ErrNotReserved means that fewer units are reserved than an order holds: the level is wrong, as after a lost
 	// update.
 	ErrNotReserved = &Error{Code: "not-reserved", Text: "fewer units are reserved than the order holds; run the audit"}
-
-	// ErrExists means that a SKU of this name exists already.
-	ErrExists = &Error{Code: "sku-exists", Text: "SKU exists already"}
 )

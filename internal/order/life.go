@@ -20,9 +20,7 @@ type EndRequest struct {
 // Ended is an order that has ended as requested.
 type Ended struct {
 	Order
-
-	// First reports whether this call ended the order.
-	First bool
+	First bool // this call ended it
 
 	// Replayed reports whether the same request, with the same key, was answered before, or may have been: it is true
 	// also if the answer to a COMMIT was lost.
@@ -126,17 +124,16 @@ func (s *Service) endAs(ctx context.Context, e Ending) (Ended, error) {
 			e.Err = ErrBusy.with("the database's clock stepped back")
 		}
 	}
-	err := e.Err
 	e.Order.Status = e.Now
 	switch {
-	case err != nil:
+	case e.Err != nil:
 	case payment.Refusal != "":
-		err = payment.refused(e.Order)
+		e.Err = payment.refused(e.Order)
 	case e.Now != as:
-		err = hasEnded(e.Now)
+		e.Err = hasEnded(e.Now)
 	}
-	if err != nil {
-		return Ended{First: first}, fmt.Errorf("order %s: %w", e.Order.ID, err)
+	if e.Err != nil {
+		return Ended{First: first}, fmt.Errorf("order %s: %w", e.Order.ID, e.Err)
 	}
 	return Ended{Order: e.Order, First: first}, nil
 }
@@ -222,11 +219,11 @@ func (s *Service) ExpireDue(ctx context.Context, limit int) (expired int, err er
 		busy := 0
 		for _, e := range endings {
 			switch {
-			case e.Err == nil && e.Moved:
-				expired++
 			case e.Err != nil:
 				failed++
 				err = cmp.Or(err, fmt.Errorf("expire order %s: %w", e.Order.ID, e.Err))
+			case e.Moved:
+				expired++
 			}
 			if errors.Is(e.Err, ErrBusy) {
 				busy++

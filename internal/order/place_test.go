@@ -52,7 +52,7 @@ func TestService_Place_neverOversold(t *testing.T) {
 	})
 }
 
-// "ErrTooLate means that too little of a lease was left to start the COMMIT", and "A refused order changes no row."
+// "Too little of the lease left to commit", and "A refused order changes no row."
 func TestService_Place_tooLate(t *testing.T) {
 	t.Parallel()
 	storetest.Each(t, func(t *testing.T, db *store.Store) {

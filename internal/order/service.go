@@ -24,11 +24,8 @@ type Config struct {
 	Strategy Strategy // by which it sells
 	Ends     Ender    // by which orders end
 
-	// Hold is how long an order holds its units unpaid; 0 means DefaultHold.
-	Hold time.Duration
-
-	// Extension is how much longer an order holds its units once its hold is extended; 0 means DefaultHold.
-	Extension time.Duration
+	Hold      time.Duration // for which an order holds its units unpaid; 0 means DefaultHold
+	Extension time.Duration // for which it holds them longer once its hold is extended; 0 means DefaultHold
 
 	// OnLag is called by ExpireDue with the time for which the order that is due longest has been due by this process's
 	// clock, 0 if none is. It may be nil.

@@ -130,18 +130,10 @@ func (k Kind) Change(units int64) Level {
 type TakeMode string
 
 const (
-	// Overwrite writes back the level of an earlier read minus the units. Two buyers that read the same level sell the
-	// same units: the lost update.
-	Overwrite TakeMode = "overwrite"
-
-	// Conditional subtracts in the database, if enough units are available.
-	Conditional TakeMode = "conditional"
-
-	// Fenced subtracts in the database, if enough units are available and the row was last written under a lower fence.
-	Fenced TakeMode = "fenced"
-
-	// Optimistic writes back the level of an earlier read minus the units, if the row has not changed since.
-	Optimistic TakeMode = "optimistic"
+	Overwrite   TakeMode = "overwrite"   // writes back the level of an earlier read minus the units: the lost update
+	Conditional TakeMode = "conditional" // subtracts in the database, if enough units are available
+	Fenced      TakeMode = "fenced"      // is Conditional, if the row was last written under a lower fence
+	Optimistic  TakeMode = "optimistic"  // is Overwrite, if the row has not changed since the read
 )
 
 // Take asks for units of a SKU to move from available to reserved.
@@ -158,15 +150,6 @@ type Take struct {
 type Delivery struct {
 	SKU   string
 	Key   string // one per delivery and SKU; never forgotten
-	Units int64
+	Units int64  // 1 to MaxUnits
 	At    time.Time
-}
-
-// NewDelivery returns a delivery, or an ErrInvalid if the units are not in 1 to MaxUnits. The total of a SKU's units is
-// checked when the delivery is booked.
-func NewDelivery(sku, key string, units int64, now time.Time) (Delivery, error) {
-	if units < 1 || units > MaxUnits {
-		return Delivery{}, fmt.Errorf("%w: sku %q: units: want 1 to %d", ErrInvalid, sku, int64(MaxUnits))
-	}
-	return Delivery{SKU: sku, Key: key, Units: units, At: now.UTC()}, nil
 }

@@ -12,7 +12,4 @@
 //   - Errors are distinguished by their numbers (tx.go), never by their text.
 //
 // Errors of a Store are those of package order, stock.ErrInvalid, and the reason why a context ended.
-//
-// A transaction is repeated after a deadlock and rolled back after a lock wait timeout. On MySQL, cancellation does not
-// interrupt its COMMIT (tx.go).
 package store

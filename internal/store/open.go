@@ -28,11 +28,8 @@ import (
 
 // Options say how a database is opened.
 type Options struct {
-	// TLS requires TLS of a server, whether the DSN asks for it or not; nil leaves that to the DSN.
-	TLS *tls.Config
-
-	// Through opens the pool of connections instead of sql.OpenDB, so that a caller can observe it.
-	Through func(driver.Connector) *sql.DB
+	TLS     *tls.Config                    // required of a server, whether the DSN asks for it or not; nil leaves that to the DSN
+	Through func(driver.Connector) *sql.DB // opens the pool instead of sql.OpenDB, so that a caller can observe it
 }
 
 // MySQL opens a database on a MySQL or MariaDB server, or on the one of several hosts that takes writes. It waits for a

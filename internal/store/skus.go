@@ -73,8 +73,7 @@ func (s *Store) Create(ctx context.Context, skus ...stock.SKU) error {
 
 // SetLimitPerBuyer sets how many units of a SKU a buyer may have, 0 for any number, and returns the SKU as it then is.
 // Existing orders are not affected, and count: what each buyer has is added up anew, while no other order of the SKU is
-// placed. order.ErrUnknownSKU, or stock.ErrInvalid for a limit that stock.CheckLimit refuses:
-// nothing was changed. After order.ErrUnknownOutcome, repeating the call is safe.
+// placed. order.ErrUnknownSKU, or stock.ErrInvalid for a limit that stock.CheckLimit refuses: nothing was changed. After order.ErrUnknownOutcome, repeating the call is safe.
 func (s *Store) SetLimitPerBuyer(ctx context.Context, sku string, perBuyer int64) (after stock.SKU, err error) {
 	if err := stock.CheckLimit(perBuyer); err != nil {
 		return stock.SKU{}, fmt.Errorf("sku %q: %w", sku, err)
@@ -109,6 +108,9 @@ const countUnits = `
 // stock.MaxUnits is stock.ErrInvalid. After order.ErrUnknownOutcome, repeating the call is safe and returns the
 // outcome.
 func (s *Store) Supply(ctx context.Context, d stock.Delivery) (after stock.SKU, replayed bool, err error) {
+	if d.Units < 1 || d.Units > stock.MaxUnits {
+		return stock.SKU{}, false, fmt.Errorf("%w: sku %q: units: want 1 to %d", stock.ErrInvalid, d.SKU, int64(stock.MaxUnits))
+	}
 	seen := s.changes()
 	err = s.inTx(ctx, func(t *tx) error {
 		// The key comes first: the statement waits for a transaction with the same key that still runs.
@@ -129,9 +131,7 @@ func (s *Store) Supply(ctx context.Context, d stock.Delivery) (after stock.SKU, 
 // addUnits adds the units of a delivery to its SKU. The UPDATE locks the row, so that the read after it returns the
 // level that this delivery has made.
 func (t *tx) addUnits(d stock.Delivery, booked deliveryRow) (stock.SKU, error) {
-	err := t.Move(stock.Movement{
-		ID: booked.MovementID, SKU: d.SKU, Kind: stock.Supply, Change: stock.Supply.Change(d.Units), At: d.At,
-	})
+	err := t.Move(stock.Movement{ID: booked.MovementID, SKU: d.SKU, Kind: stock.Supply, Change: stock.Supply.Change(d.Units), At: d.At})
 	if errors.Is(err, order.ErrChanged) {
 		err = order.ErrUnknownSKU
 	}

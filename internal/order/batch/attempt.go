@@ -192,26 +192,20 @@ func (b *batch) orders() []order.Order {
 }
 
 // lines returns the lines of all orders.
-func (b *batch) lines() (all []order.Line) {
-	for _, r := range b.requests {
-		all = append(all, r.order.Lines...)
-	}
-	return all
+func (b *batch) lines() []order.Line {
+	return slices.Concat(order.Each(b.requests, func(r *request) []order.Line { return r.order.Lines })...)
 }
 
 // skus returns the names of the SKUs, sorted.
-func (b *batch) skus() (names []string) {
-	for _, line := range b.lines() {
-		names = append(names, line.SKU)
-	}
+func (b *batch) skus() []string {
+	names := order.Order{Lines: b.lines()}.SKUs()
 	slices.Sort(names)
 	return slices.Compact(names)
 }
 
 // movements returns the ledger's rows for the orders' units.
-func (b *batch) movements(at time.Time) (moved []stock.Movement) {
-	for _, r := range b.requests {
-		moved = append(moved, r.order.Movements(r.kind(), b.fences, at)...)
-	}
-	return moved
+func (b *batch) movements(at time.Time) []stock.Movement {
+	return slices.Concat(order.Each(b.requests, func(r *request) []stock.Movement {
+		return r.order.Movements(r.kind(), b.fences, at)
+	})...)
 }

@@ -41,8 +41,7 @@ const (
 	batchTimeout = 40 * time.Second
 )
 
-// Config is what a Seller needs. Its functions may be nil; they are called by many goroutines at once, and must not
-// block.
+// Config is what a Seller needs. Its functions may be nil; they are called by many goroutines at once, and must not block.
 type Config struct {
 	strategy.Shop
 

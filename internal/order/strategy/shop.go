@@ -18,8 +18,7 @@ type Shop struct {
 	Store   order.Store
 	MaxOpen int // pending orders that a buyer may have; 0 for any number
 
-	// CommitTime is how much of a lease must be left to start a COMMIT.
-	CommitTime time.Duration
+	CommitTime time.Duration // how much of a lease must be left to start a COMMIT
 }
 
 // Key is the lock's key of a SKU.
@@ -105,8 +104,7 @@ func (s Shop) insert(tx order.Tx, d *order.Draft, levels order.Levels, leases Le
 	return tx.Record(d.Movements(stock.Reserve, fences, d.CreatedAt)...)
 }
 
-// InTime is the last check before a COMMIT. It returns order.ErrTooLate if a lease does not last for another
-// CommitTime.
+// InTime is the last check before a COMMIT. It returns order.ErrTooLate if a lease ends before CommitTime has passed.
 func (s Shop) InTime(leases Leases) error {
 	if leases.Remaining() < s.CommitTime {
 		return order.ErrTooLate
@@ -150,7 +148,6 @@ func backOff(try int) time.Duration {
 type Locker interface {
 	// AcquireAll takes the locks of these keys, all or none, in sorted order.
 	AcquireAll(ctx context.Context, keys ...string) (Leases, error)
-
 	// AcquireWith takes the lock of a key, and then those of the others that are free.
 	AcquireWith(ctx context.Context, key string, others ...string) (Leases, error)
 }
@@ -158,20 +155,11 @@ type Locker interface {
 // Leases are held until Release. A lock without fences returns the fence 0, and a lock without a TTL never ends by
 // itself.
 type Leases interface {
-	// Context ends when one of the leases does.
-	Context() context.Context
-
-	// Fence returns the fencing token of a key's lease, 0 for a key that is not held.
-	Fence(key string) int64
-
-	// Raise gives the lease of a key a fence that is higher than above.
-	Raise(ctx context.Context, key string, above int64) error
-
-	// Remaining returns the time left of the lease that ends first.
-	Remaining() time.Duration
-
-	// Release releases all of them. A second call does nothing.
-	Release() error
+	Context() context.Context                                 // ends when one of the leases does
+	Fence(key string) int64                                   // the fencing token of a key's lease, 0 for a key that is not held
+	Raise(ctx context.Context, key string, above int64) error // gives the lease of a key a fence that is higher than above
+	Remaining() time.Duration                                 // of the lease that ends first
+	Release() error                                           // releases all of them; a second call does nothing
 }
 
 // LockerOf returns a Locker that takes the leases of a *lock.Locker.
