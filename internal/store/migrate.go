@@ -124,17 +124,12 @@ func (migrationLock) SessionLock(ctx context.Context, conn *sql.Conn) error {
 	if err == nil && got.Int64 != 1 {
 		err = errors.New("another migration runs")
 	}
-	if err != nil {
-		return fmt.Errorf("lock the migrations: %w", withCause(ctx, err))
-	}
-	return nil
+	return failed(withCause(ctx, err), "lock the migrations")
 }
 
 func (migrationLock) SessionUnlock(ctx context.Context, conn *sql.Conn) error {
 	ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
 	defer cancel()
-	if _, err := conn.ExecContext(ctx, "SELECT RELEASE_LOCK("+lockName+")"); err != nil {
-		return fmt.Errorf("unlock the migrations: %w", err)
-	}
-	return nil
+	_, err := conn.ExecContext(ctx, "SELECT RELEASE_LOCK("+lockName+")")
+	return failed(err, "unlock the migrations")
 }

@@ -4,7 +4,6 @@ import (
 	"context"
 	"database/sql"
 	"errors"
-	"fmt"
 	"os"
 	"path/filepath"
 	"time"
@@ -68,10 +67,7 @@ func (s *Store) Writable(ctx context.Context) error {
 	if err == nil {
 		err = s.tryWrites(ctx)
 	}
-	if err != nil {
-		return fmt.Errorf("%s: %w", s.name, withCause(ctx, err))
-	}
-	return nil
+	return failed(withCause(ctx, err), "%s", s.name)
 }
 
 // tryWrites runs statements that change no row but need every right that an order needs, from its placing to its end.

@@ -39,9 +39,8 @@ func (s *Store) InTx(ctx context.Context, fn func(order.Tx) error) error {
 	for range commitTries {
 		var inserted []order.Order // by the last attempt
 		err := s.inTx(ctx, func(t *tx) error {
-			err := fn(t)
-			inserted = t.inserted
-			return err
+			defer func() { inserted = t.inserted }()
+			return fn(t)
 		})
 		if len(inserted) == 0 || !errors.Is(err, order.ErrUnknownOutcome) {
 			return s.confirm(ctx, seen, err)
@@ -253,8 +252,8 @@ type tx struct {
 	inserted []order.Order
 }
 
-// failed says what a statement was for, in an error of the database. Deadlocks and lost connections stay what they are,
-// for inTx.
+// failed says in an error of the database, if it is one, what the statement was for. Deadlocks and lost connections stay
+// what they are, for inTx.
 func failed(err error, format string, args ...any) error {
 	if err == nil || isDomain(err) {
 		return err

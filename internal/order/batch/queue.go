@@ -22,18 +22,16 @@ type request struct {
 	key    order.BuyerKey
 	alone  []string   // the order, the payment, the buyer of a key: no two requests of a batch have one in common
 	answer chan error // capacity 1
+	since  time.Time  // when it began to wait behind
 
 	fingerprint string // of the request
-
-	queue  *queue // in which it waits, nil for none; guarded by the Seller's mu, as is leaves
-	leaves bool   // its caller waits for no other queue
+	queue       *queue // in which it waits, nil for none; guarded by the Seller's mu, as is leaves
+	leaves      bool   // its caller waits for no other queue
 
 	// What was decided last. If all are empty, it is done.
 	refusal error          // why it is not
 	used    *order.UsedKey // an earlier request has its key
 	next    *queue         // in which it waits on
-
-	since time.Time // when it began to wait behind
 }
 
 // newRequest returns a request. Its draft or ending is to be set.
