@@ -129,6 +129,7 @@ func (k Kind) Change(units int64) Level {
 // TakeMode is how units are taken from a SKU when several buyers want the last ones.
 type TakeMode string
 
+// The modes, of which Overwrite is wrong unless a lock guards the row.
 const (
 	Overwrite   TakeMode = "overwrite"   // writes back the level of an earlier read minus the units: the lost update
 	Conditional TakeMode = "conditional" // subtracts in the database, if enough units are available
