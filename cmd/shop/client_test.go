@@ -14,7 +14,7 @@ type answer = contract.Answer
 
 // send sends a request to the buyers' listener; lines are headers.
 func send(method, url, body string, lines ...string) answer {
-	return contract.Send(contract.Buyers, method, url, body, lines...)
+	return contract.Buyers().Send(method, url, body, lines...)
 }
 
 // buy orders one mug.

@@ -48,7 +48,7 @@ func TestServe_data(t *testing.T) {
 	first.wait(t)
 	again := startShop(t, "--data", kept)
 	replay := buy(again.url, "key-1", ann).Want(t, http.StatusCreated) // "with --data they stay good"
-	contract.Send(contract.Operator, http.MethodGet, again.operator+"/v1/audit", "", operator).Want(t, http.StatusOK)
+	contract.Operator().Send(http.MethodGet, again.operator+"/v1/audit", "", operator).Want(t, http.StatusOK)
 	bob := strings.TrimSpace(shop(t, "token", "--buyer", "bob", "--data", kept).stdout)
 	buy(again.url, "key-1", "Authorization: Bearer "+bob).Want(t, http.StatusCreated)
 	if replay.Header.Get("Idempotent-Replayed") != "true" {

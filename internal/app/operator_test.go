@@ -34,19 +34,19 @@ func TestShop_operator(t *testing.T) {
 	shop := start(t, s)
 	public, operator := shop.URL(), "http://"+shop.OperatorAddr()
 	for _, c := range []struct {
-		listener    contract.Listener
+		listener    *contract.Contract
 		url, header string
 		want        int
 	}{
-		{contract.Operator, operator + "/v1/audit", asOperator, http.StatusOK},
-		{contract.Operator, operator + "/v1/audit", as(t, "ann"), http.StatusUnauthorized},
-		{contract.Operator, operator + "/v1/audit", "Shop-Buyer: ann", http.StatusUnauthorized},
-		{contract.Operator, operator + "/v1/orders", asOperator, http.StatusNotFound},
-		{contract.Operator, operator + "/healthz", "Shop-Buyer: ann", http.StatusOK},
-		{contract.Buyers, public + "/v1/audit", asOperator, http.StatusNotFound},
-		{contract.Buyers, public + "/v1/orders", asOperator, http.StatusUnauthorized},
+		{contract.Operator(), operator + "/v1/audit", asOperator, http.StatusOK},
+		{contract.Operator(), operator + "/v1/audit", as(t, "ann"), http.StatusUnauthorized},
+		{contract.Operator(), operator + "/v1/audit", "Shop-Buyer: ann", http.StatusUnauthorized},
+		{contract.Operator(), operator + "/v1/orders", asOperator, http.StatusNotFound},
+		{contract.Operator(), operator + "/healthz", "Shop-Buyer: ann", http.StatusOK},
+		{contract.Buyers(), public + "/v1/audit", asOperator, http.StatusNotFound},
+		{contract.Buyers(), public + "/v1/orders", asOperator, http.StatusUnauthorized},
 	} {
-		contract.Send(c.listener, http.MethodGet, c.url, "", c.header).Want(t, c.want)
+		c.listener.Send(http.MethodGet, c.url, "", c.header).Want(t, c.want)
 	}
 	ctx, cut := context.WithCancel(t.Context())
 	closed := make(chan error, 1)
@@ -54,7 +54,7 @@ func TestShop_operator(t *testing.T) {
 	testserver.Until(t, "readiness fails", 10*time.Second, func() bool {
 		return call(t, http.MethodGet, public+"/readyz", "").Status == http.StatusServiceUnavailable
 	})
-	contract.Send(contract.Operator, http.MethodGet, operator+"/healthz", "").Want(t, http.StatusOK)
+	contract.Operator().Send(http.MethodGet, operator+"/healthz", "").Want(t, http.StatusOK)
 	cut()
 	if err := <-closed; err != nil && !errors.Is(err, context.Canceled) { // a connection may have been about to close
 		t.Errorf("got %v, want nil or that the rest was cut off", err)

@@ -68,13 +68,13 @@ func call(t *testing.T, method, url, body string, lines ...string) answer {
 	if strings.Contains(url, "/v1/orders") {
 		lines = append([]string{as(t, "ann")}, lines...)
 	}
-	return contract.Send(contract.Buyers, method, url, body, lines...)
+	return contract.Buyers().Send(method, url, body, lines...)
 }
 
 // operate sends a request to the operator's listener, with the token.
 func operate(shop *app.Shop, method, path, body string, lines ...string) answer {
 	lines = append([]string{asOperator, asJSON}, lines...)
-	return contract.Send(contract.Operator, method, "http://"+shop.OperatorAddr()+path, body, lines...)
+	return contract.Operator().Send(method, "http://"+shop.OperatorAddr()+path, body, lines...)
 }
 
 const asJSON = "Content-Type: application/json"

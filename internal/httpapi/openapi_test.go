@@ -17,15 +17,6 @@ import (
 	"example.com/shop/internal/stock"
 )
 
-func document(t *testing.T, listener contract.Listener) *openapi3.T {
-	t.Helper()
-	c, err := listener()
-	if err != nil {
-		t.Fatal(err)
-	}
-	return c.Doc
-}
-
 // Each route of a listener is in the document, and each operation that is there a route.
 func TestOpenAPI_routes(t *testing.T) {
 	t.Parallel()
@@ -34,7 +25,7 @@ func TestOpenAPI_routes(t *testing.T) {
 	for name, c := range map[string]struct {
 		document *openapi3.T
 		handler  http.Handler
-	}{"buyers": {document(t, contract.Buyers), s.handler}, "operator": {document(t, contract.Operator), s.operator}} {
+	}{"buyers": {contract.Buyers().Doc, s.handler}, "operator": {contract.Operator().Doc, s.operator}} {
 		var routes, operations []string
 		for _, r := range c.handler.(*gin.Engine).Routes() {
 			routes = append(routes, r.Method+" "+parameter.ReplaceAllString(r.Path, "{$1}"))
@@ -60,7 +51,7 @@ func TestOpenAPI_routes(t *testing.T) {
 // shop's.
 func TestOpenAPI_components(t *testing.T) {
 	t.Parallel()
-	components := document(t, contract.Buyers).Components
+	components := contract.Buyers().Doc.Components
 	schemas := components.Schemas
 	var listed []string
 	for _, kind := range schemas["ProblemType"].Value.Enum {

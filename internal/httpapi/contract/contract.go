@@ -34,23 +34,20 @@ type Contract struct {
 	refusal string      // the response to a caller without the right token; empty for none
 }
 
-// Listener reads what the document has of one listener.
-type Listener func() (*Contract, error)
-
-// Buyers and Operator read the document that this program serves, once. They fail if that is not valid OpenAPI 3.1.
+// Buyers and Operator read the document that this program serves, once. They panic if that is not valid OpenAPI 3.1.
 var (
-	Buyers   Listener = sync.OnceValues(func() (*Contract, error) { return load("/", "") })
-	Operator Listener = sync.OnceValues(func() (*Contract, error) { return load("http://{operator}", "OperatorUnauthorized") })
+	Buyers   = sync.OnceValue(func() *Contract { return load("/", "") })
+	Operator = sync.OnceValue(func() *Contract { return load("http://{operator}", "OperatorUnauthorized") })
 )
 
 // load keeps the operations that are at the server with this URL.
-func load(server, refusal string) (*Contract, error) {
+func load(server, refusal string) *Contract {
 	doc, err := openapi3.NewLoader().LoadFromData(httpapi.OpenAPI())
 	if err == nil {
 		err = doc.Validate(context.Background())
 	}
 	if err != nil {
-		return nil, fmt.Errorf("openapi.yaml: %w", err)
+		panic(fmt.Errorf("openapi.yaml: %w", err))
 	}
 	for path, item := range doc.Paths.Map() {
 		for method, operation := range item.Operations() {
@@ -69,20 +66,17 @@ func load(server, refusal string) (*Contract, error) {
 			doc.Paths.Delete(path)
 		}
 	}
-	return &Contract{Doc: doc, refusal: refusal}, nil
+	return &Contract{Doc: doc, refusal: refusal}
 }
 
-// Check returns what is off the contract in an answer to r.
-func (c *Contract) Check(r *http.Request, status int, header http.Header, body []byte) error {
-	if err := c.check(r, status, header, body); err != nil {
-		return fmt.Errorf("%s %s, status %d: %w; body %.300s", r.Method, r.URL.Path, status, err, body)
-	}
-	return nil
-}
-
-// check leaves to the library what that looks for: listed headers, media type, body. It lets the answers to HEAD pass
-// unseen, so that it is shown each as one to GET.
-func (c *Contract) check(r *http.Request, status int, header http.Header, body []byte) error {
+// Check returns what is off the contract in an answer to r. It leaves to the library what that looks for: listed headers,
+// media type, body. The library lets the answers to HEAD pass unseen, so that it is shown each as one to GET.
+func (c *Contract) Check(r *http.Request, status int, header http.Header, body []byte) (err error) {
+	defer func() {
+		if err != nil {
+			err = fmt.Errorf("%s %s, status %d: %w; body %.300s", r.Method, r.URL.Path, status, err, body)
+		}
+	}()
 	route := c.find(r)
 	response := route.Operation.Responses.Status(status)
 	if response == nil {
@@ -156,15 +150,9 @@ type Answer struct {
 	Err    error // there was no answer, or it is off the contract
 }
 
-// Send sends a request to a listener, over a connection of its own, and checks the answer. headers are "Name: value" lines.
-func Send(to Listener, method, url, body string, headers ...string) Answer {
-	c, err := to()
-	if err != nil {
-		return Answer{Err: err}
-	}
-	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Minute)
-	defer cancel()
-	r, err := http.NewRequestWithContext(ctx, method, url, strings.NewReader(body))
+// Send sends a request over a connection of its own, and checks the answer. headers are "Name: value" lines.
+func (c *Contract) Send(method, url, body string, headers ...string) Answer {
+	r, err := http.NewRequest(method, url, strings.NewReader(body))
 	if err != nil {
 		return Answer{Err: err}
 	}
@@ -172,7 +160,7 @@ func Send(to Listener, method, url, body string, headers ...string) Answer {
 		name, value, _ := strings.Cut(line, ": ")
 		r.Header.Set(name, value)
 	}
-	client := &http.Client{Transport: &http.Transport{DisableKeepAlives: true}}
+	client := &http.Client{Timeout: 5 * time.Minute, Transport: &http.Transport{DisableKeepAlives: true}}
 	w, err := client.Do(r)
 	if err != nil {
 		return Answer{Err: err}

@@ -73,13 +73,9 @@ func exchanges() map[string]exchange {
 
 func check(t *testing.T, name string, e exchange) error {
 	t.Helper()
-	listener := contract.Buyers
+	c := contract.Buyers()
 	if strings.HasPrefix(name, "operator") {
-		listener = contract.Operator
-	}
-	c, err := listener()
-	if err != nil {
-		t.Fatal(err)
+		c = contract.Operator()
 	}
 	method, target, _ := strings.Cut(e.call, " ")
 	r := httptest.NewRequestWithContext(t.Context(), method, target, nil)
@@ -161,7 +157,7 @@ func TestSend(t *testing.T) {
 			maps.Copy(w.Header(), headers(asJSON))
 			_, _ = io.WriteString(w, body)
 		}))
-		got := contract.Send(contract.Buyers, http.MethodGet, server.URL+"/healthz", "")
+		got := contract.Buyers().Send(http.MethodGet, server.URL+"/healthz", "")
 		if got.Status != http.StatusOK || got.Body != body || (got.Err == nil) != good {
 			t.Errorf("%s: got %+v, want an error: %v", body, got, !good)
 		}
