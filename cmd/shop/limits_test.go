@@ -8,7 +8,7 @@ import (
 	"example.com/shop/internal/app"
 )
 
-// "0 for no limit." "--rate-limit is 20 and --max-open-orders 10 if not given."
+// "0 for no limit."
 func TestServe_maxOpenOrders(t *testing.T) {
 	t.Parallel()
 	for open, args := range map[int][]string{10: nil, 2: {"--max-open-orders", "2"}, 11: {"--max-open-orders", "0"}} {

@@ -26,7 +26,7 @@ type serveCommand struct {
 func (serveCommand) Help() string {
 	return `Without --mysql the shop keeps a SQLite file, in a temporary folder that is removed at the end or in --data DIR. Without --redis its locks and rate limits are in this process, also with --mysql; the strategy redis needs one, and several instances one that they share. Empty variables are ignored. A new SQLite file gets three demo SKUs to sell, unless it has others (shop seed). SIGTERM or Ctrl-C: readiness fails, orders in flight finish, exit 0; a second one cuts them off.
 
-Buyers show a token (see shop token --help). --rate-limit is 20 and --max-open-orders 10 if not given. The operator creates and restocks SKUs, audits, and reads metrics and profiles on a listener of its own, with a token of its own. There, a payment service says which orders are paid, with a third token (docs/payments.md).
+Buyers show a token (see shop token --help). The operator creates and restocks SKUs, audits, and reads metrics and profiles on a listener of its own, with a token of its own. There, a payment service says which orders are paid, with a third token (docs/payments.md).
 
 Without --mysql and --redis the shop makes the secrets and prints the tokens; with --data they stay good, in token.secret, operator.token and payments.token there; and buyers may pay by their own word, if the shop made the secret of their tokens. --operator-listen is then 127.0.0.1 and the port after that of --listen, if not given. With --mysql or --redis the shop wants --token-secret-file, for the operator's API --operator-listen and --operator-token-file, and for payments --payments-token-file; the same secrets for all instances. A secret is 32 random bytes in base64 or hexadecimal digits.
 

@@ -62,7 +62,8 @@ func (p *Parts) openTraces(ctx context.Context) (err error) {
 	if p.hooks.Spans == nil {
 		return nil
 	}
-	if p.traces, err = observe.StartTraces(ctx, p.hooks.Spans, ThisBuild().Version); err != nil {
+	version, _ := ThisBuild()
+	if p.traces, err = observe.StartTraces(ctx, p.hooks.Spans, version); err != nil {
 		return err
 	}
 	p.OnClose("traces", func() error { p.traces.Close(); return nil })
@@ -141,7 +142,7 @@ func (p *Parts) NewLocker(name string, b lock.Backend) *lock.Locker {
 func (p *Parts) openOrders(ctx context.Context) (err error) {
 	p.Shop = strategy.Shop{
 		Store:   p.Database,
-		MaxOpen: limit(p.MaxOpenOrders, maxOpen),
+		MaxOpen: p.MaxOpenOrders,
 		// Enough time for a slow COMMIT, and little enough that orders can be sold under a short lease.
 		CommitTime: p.LockTTL / 10,
 	}
@@ -250,12 +251,12 @@ func (p *Parts) handlers(draining func() bool) (buyers, operator http.Handler) {
 	if p.traces != nil {
 		config.Trace = p.traces.HTTP(httpapi.IsHealthCheck)
 	}
-	if rate := limit(p.RateLimit, rateLimit); rate > 0 {
+	if p.RateLimit > 0 {
 		shared := p.Redis
 		if p.hooks.Alone { // the Redis in a process never forgets that a key was there
 			shared = nil
 		}
-		config.Limiter = httpapi.NewLimiter(shared, rate, p.log)
+		config.Limiter = httpapi.NewLimiter(shared, p.RateLimit, p.log)
 	}
 	if !p.TokenSecret.IsZero() {
 		config.Buyers = auth.New(p.TokenSecret)

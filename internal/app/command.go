@@ -19,8 +19,6 @@ import (
 
 	"github.com/alecthomas/kong"
 	"github.com/redis/go-redis/v9/logging"
-
-	"example.com/shop/internal/observe"
 )
 
 // Exit codes of Main.
@@ -65,7 +63,7 @@ func Main(ctx context.Context, name, about string, args []string, line any, run 
 	printed := false // by --help or --version, which end here
 	parser := kong.Must(line, kong.Name(name), kong.Description(about),
 		kong.BindTo(ctx, (*context.Context)(nil)), kong.Exit(func(int) { printed = true }),
-		kong.ConfigureHelp(kong.HelpOptions{Compact: true, WrapUpperBound: 100}), kong.Vars{"version": version(name)})
+		kong.ConfigureHelp(kong.HelpOptions{Compact: true, WrapUpperBound: 100}), kong.Vars{"version": versionOf(name)})
 	parsed, err := parser.Parse(args)
 	if printed {
 		return ExitDone
@@ -123,10 +121,9 @@ func selected(err error, parsed *kong.Context, name string) string {
 	return name
 }
 
-// Running is a shop that was started.
+// Running is a shop that was started: see the methods of Shop.
 type Running interface {
 	Done() <-chan struct{}
-	Err() error
 	Shutdown(ctx context.Context) error
 }
 
@@ -155,10 +152,7 @@ func Serve(ctx context.Context, s *Settings, start func(temporary bool) (Running
 	case <-ctx.Done():
 	case <-shop.Done():
 	}
-	if err := shop.Shutdown(context.WithoutCancel(ctx)); err != nil { // --drain limits it
-		return fmt.Errorf("close the shop: %w", err)
-	}
-	return shop.Err()
+	return shop.Shutdown(context.WithoutCancel(ctx)) // --drain limits it
 }
 
 // LogSettings choose how and what a program logs.
@@ -178,23 +172,22 @@ func (s LogSettings) Logger(w io.Writer) *slog.Logger {
 
 // ThisBuild returns the version and commit of the running program; empty if unknown: `go run` records no commit. The
 // version ends in "+dirty" if files were changed.
-func ThisBuild() (b observe.Build) {
+func ThisBuild() (version, commit string) {
 	info, ok := debug.ReadBuildInfo()
 	if !ok {
-		return b
+		return "", ""
 	}
-	b.Version = info.Main.Version
 	for _, s := range info.Settings {
 		if s.Key == "vcs.revision" {
-			b.Commit = s.Value
+			commit = s.Value
 		}
 	}
-	return b
+	return info.Main.Version, commit
 }
 
-// version is what the program's --version prints.
-func version(program string) string {
-	build := ThisBuild()
+// versionOf is what the program's --version prints.
+func versionOf(program string) string {
+	version, commit := ThisBuild()
 	return fmt.Sprintf("%s %s, commit %s, %s %s/%s",
-		program, cmp.Or(build.Version, "unknown"), cmp.Or(build.Commit, "unknown"), runtime.Version(), runtime.GOOS, runtime.GOARCH)
+		program, cmp.Or(version, "unknown"), cmp.Or(commit, "unknown"), runtime.Version(), runtime.GOOS, runtime.GOARCH)
 }

@@ -9,10 +9,10 @@ import (
 	"sync"
 	"time"
 
+	"example.com/shop/internal/httpapi"
 	"example.com/shop/internal/lock"
 	"example.com/shop/internal/observe"
 	"example.com/shop/internal/order"
-	"example.com/shop/internal/stock"
 	"example.com/shop/internal/store"
 )
 
@@ -111,27 +111,19 @@ func audit(ctx context.Context, db *store.Store, log *slog.Logger) (differences 
 	ctx, cancel := context.WithTimeout(ctx, time.Hour)
 	defer cancel()
 	began := time.Now()
-	skus := 0
-	err = db.Audit(ctx, "",
-		func(stock.Account) error {
-			skus++
-			return nil
-		},
-		func(d stock.Difference) error {
-			if differences++; differences <= 20 {
-				log.Error("accounts differ", "invariant", d.Invariant, "sku", d.SKU, "order_id", d.OrderID, "detail", d.Detail)
-			}
-			return nil
-		})
+	report, err := httpapi.Audit(ctx, db, "")
+	for _, d := range report.Differences[:min(20, len(report.Differences))] {
+		log.Error("accounts differ", "invariant", d.Invariant, "sku", d.SKU, "order_id", d.OrderID, "detail", d.Detail)
+	}
 	if err != nil {
-		return differences, fmt.Errorf("audit: %w", err)
+		return report.Found, fmt.Errorf("audit: %w", err)
 	}
 	level := slog.LevelInfo
-	if differences > 0 {
+	if !report.OK {
 		level = slog.LevelError
 	}
-	log.Log(ctx, level, "accounts compared", "skus", skus, "differences", differences, observe.Took(time.Since(began)))
-	return differences, nil
+	log.Log(ctx, level, "accounts compared", "skus", report.Compared, "differences", report.Found, observe.Took(time.Since(began)))
+	return report.Found, nil
 }
 
 // startJobs runs the jobs until stop is called. ended is closed when all have released their leases, which may take as

@@ -135,7 +135,7 @@ func TestShop_withoutRedis(t *testing.T) {
 			t.Cleanup(b.link.Close)
 			var log testserver.LogBuffer
 			s := embedded(t, 100)
-			s.Redis, s.RateLimit, s.Log = b.link.Addr, nil, slog.New(slog.NewTextHandler(&log, nil)) // the default limit
+			s.Redis, s.RateLimit, s.Log = b.link.Addr, app.Default().RateLimit, slog.New(slog.NewTextHandler(&log, nil)) // the default limit
 			shop := start(t, s)
 			says := func(answer string) {
 				t.Helper()
@@ -206,7 +206,7 @@ func TestRedisRights(t *testing.T) {
 	var log testserver.LogBuffer
 	s := embedded(t, 5)
 	s.Redis, s.Log = "redis://shop:secret@"+server.Addr(), slog.New(slog.NewTextHandler(&log, nil))
-	s.RateLimit, s.LeaseWait = new(3), 10*time.Second // so few that Redis counts each request
+	s.RateLimit, s.LeaseWait = 3, 10*time.Second // so few that Redis counts each request
 	shop := start(t, s)
 	untilReady(t, shop)
 

@@ -40,7 +40,7 @@ func openStore(ctx context.Context, s DatabaseSettings, o store.Options) (*store
 	if err != nil {
 		return nil, err
 	}
-	if o.TLS, err = s.mysqlTLS().config(); err != nil {
+	if o.TLS, err = s.MySQLTLS.config("mysql"); err != nil {
 		return nil, err
 	}
 	defer s.Announce("mysql at " + address)()
@@ -54,13 +54,13 @@ func openStore(ctx context.Context, s DatabaseSettings, o store.Options) (*store
 // Prepare migrates a SQLite file, and refuses a server whose schema is old or not the shop's: other instances use that
 // server, so the operator runs `shop migrate`.
 func Prepare(ctx context.Context, db *store.Store) error {
-	if db.IsSQLite() {
-		if _, err := db.Migrate(ctx); err != nil {
-			return fmt.Errorf("%s: %w", db.Name(), err)
-		}
-		return nil
+	if !db.IsSQLite() {
+		return UpToDate(ctx, db)
 	}
-	return UpToDate(ctx, db)
+	if _, err := db.Migrate(ctx); err != nil {
+		return fmt.Errorf("%s: %w", db.Name(), err)
+	}
+	return nil
 }
 
 // UpToDate returns an error if the database's schema is old or not the shop's.
@@ -136,13 +136,13 @@ func (r *redisServers) String() string { return strings.Join(r.addrs, ",") }
 // readRedis reads host:port or one of go-redis' URLs. With master_name in its query it is of Sentinels, with further
 // nodes (addr) or cluster=true of a Cluster. The errors do not quote a URL, not even one without a scheme, which may
 // contain a password.
-func readRedis(address string) (*redisServers, error) {
+func readRedis(address string) (r *redisServers, err error) {
 	errForm := errors.New("redis: want host:port or redis://user:password@host:6379/0; of Sentinels redis://host:26379?master_name=NAME&addr=HOST:PORT; of a Cluster redis://host:6379?addr=HOST:PORT, or cluster=true instead of further nodes")
 	if !strings.Contains(address, "://") {
-		if strings.Contains(address, "@") {
+		if _, _, err := net.SplitHostPort(address); err != nil || strings.ContainsAny(address, "@/?") {
 			return nil, errForm
 		}
-		return checkRedis(oneRedis(&redis.Options{Addr: address}))
+		address = "redis://" + address
 	}
 	u, err := url.Parse(address)
 	if err != nil {
@@ -152,73 +152,58 @@ func readRedis(address string) (*redisServers, error) {
 	cluster := query.Get("cluster")
 	query.Del("cluster") // a word of the shop's own
 	u.RawQuery = query.Encode()
+	quiet := &maintnotifications.Config{Mode: maintnotifications.ModeDisabled} // only cloud services send them
 	switch {
 	case cluster != "" && cluster != "true":
 		return nil, errors.New("redis: cluster: want true, or leave it out")
 	case query.Has("master_name"):
-		options, err := redis.ParseFailoverURL(u.String())
-		if err != nil || cluster != "" || options.MasterName == "" {
+		o, err := redis.ParseFailoverURL(u.String())
+		if err != nil || cluster != "" || o.MasterName == "" {
 			return nil, errForm
 		}
-		if options.ReplicaOnly || options.RouteByLatency || options.RouteRandomly {
+		if o.ReplicaOnly || o.RouteByLatency || o.RouteRandomly {
 			return nil, errors.New("redis: replica_only, route_by_latency, route_randomly: locks are read and written on the master: leave them out")
 		}
-		return checkRedis(sentinelRedis(options))
+		o.ContextTimeoutEnabled, o.DisableIdentity = true, true // Redis 7.0 has no right for CLIENT SETINFO alone
+		r = &redisServers{o.SentinelAddrs, &o.TLSConfig, []string{o.Password, o.SentinelPassword},
+			func() redis.UniversalClient { return redis.NewFailoverClient(o) }}
 	case cluster != "" || query.Has("addr"):
-		options, err := redis.ParseClusterURL(u.String())
+		o, err := redis.ParseClusterURL(u.String())
 		if err != nil {
 			return nil, errForm
 		}
-		return checkRedis(clusterRedis(options))
+		o.ContextTimeoutEnabled, o.DisableIdentity, o.MaintNotificationsConfig = true, true, quiet
+		r = &redisServers{o.Addrs, &o.TLSConfig, []string{o.Password},
+			func() redis.UniversalClient { return redis.NewClusterClient(o) }}
+	default:
+		o, err := redis.ParseURL(u.String())
+		if err != nil {
+			return nil, errForm
+		}
+		o.ContextTimeoutEnabled, o.DisableIdentity, o.MaintNotificationsConfig = true, true, quiet
+		r = &redisServers{[]string{o.Addr}, &o.TLSConfig, []string{o.Password},
+			func() redis.UniversalClient { return redis.NewClient(o) }}
 	}
-	options, err := redis.ParseURL(u.String())
-	if err != nil {
-		return nil, errForm
-	}
-	return checkRedis(oneRedis(options))
+	return r, r.check()
 }
 
-func oneRedis(o *redis.Options) *redisServers {
-	o.ContextTimeoutEnabled, o.DisableIdentity = true, true                                        // Redis 7.0 has no right for CLIENT SETINFO alone
-	o.MaintNotificationsConfig = &maintnotifications.Config{Mode: maintnotifications.ModeDisabled} // only cloud services send them
-	return &redisServers{[]string{o.Addr}, &o.TLSConfig, []string{o.Password}, func() redis.UniversalClient {
-		return redis.NewClient(o)
-	}}
-}
-
-func sentinelRedis(o *redis.FailoverOptions) *redisServers {
-	o.ContextTimeoutEnabled, o.DisableIdentity = true, true
-	passwords := []string{o.Password, o.SentinelPassword}
-	return &redisServers{o.SentinelAddrs, &o.TLSConfig, passwords, func() redis.UniversalClient {
-		return redis.NewFailoverClient(o)
-	}}
-}
-
-func clusterRedis(o *redis.ClusterOptions) *redisServers {
-	o.ContextTimeoutEnabled, o.DisableIdentity = true, true
-	o.MaintNotificationsConfig = &maintnotifications.Config{Mode: maintnotifications.ModeDisabled}
-	return &redisServers{o.Addrs, &o.TLSConfig, []string{o.Password}, func() redis.UniversalClient {
-		return redis.NewClusterClient(o)
-	}}
-}
-
-// checkRedis is the rules for all forms.
-func checkRedis(r *redisServers) (*redisServers, error) {
+// check is the rules for all forms.
+func (r *redisServers) check() error {
 	for _, addr := range r.addrs {
 		if strings.Contains(addr, "@") { // of addr=secret@host:port
-			return nil, errors.New("redis: want HOST:PORT in addr; user and password are before the first host")
+			return errors.New("redis: want HOST:PORT in addr; user and password are before the first host")
 		}
 		if _, port, err := net.SplitHostPort(addr); err != nil || port == "" {
-			return nil, fmt.Errorf("redis: %q: want host:port or a redis:// URL", addr)
+			return fmt.Errorf("redis: %q: want host:port or a redis:// URL", addr)
 		}
 	}
 	if config := *r.tls; config != nil {
 		if config.InsecureSkipVerify {
-			return nil, errors.New("redis: skip_verify trusts any server: leave it out; want --redis-ca with the file of the CA that signed the server's certificate")
+			return errors.New("redis: skip_verify trusts any server: leave it out; want --redis-ca with the file of the CA that signed the server's certificate")
 		}
 		config.ServerName = "" // go-redis would expect the first host's name of all servers
 	}
-	return r, nil
+	return nil
 }
 
 // OpenRedis returns a client of a Redis that has answered. It waits for the answer until ctx ends.
@@ -227,7 +212,7 @@ func (p *Parts) OpenRedis(ctx context.Context, address string) (redis.UniversalC
 	if err != nil {
 		return nil, err
 	}
-	config, err := p.redisTLS().config()
+	config, err := p.RedisTLS.config("redis")
 	if err != nil {
 		return nil, err
 	}
@@ -239,11 +224,7 @@ func (p *Parts) OpenRedis(ctx context.Context, address string) (redis.UniversalC
 		if errors.Is(ctx.Err(), context.Canceled) {
 			return nil, context.Cause(ctx)
 		}
-		what := "does not answer"
-		if permanent(err) {
-			what = "refuses"
-		}
-		return nil, fmt.Errorf("redis at %s %s: %w; check that it runs, that --redis (SHOP_REDIS) and a master_name or number of a database in it are right, its user, password and rights, and TLS (--redis-ca, SHOP_REDIS_CA)", servers, what, err)
+		return nil, fmt.Errorf("redis at %s: %w; check that it runs, that --redis (SHOP_REDIS) and a master_name or number of a database in it are right, its user, password and rights, and TLS (--redis-ca, SHOP_REDIS_CA)", servers, err)
 	}
 	p.OnClose("redis", client.Close)
 	if hook := p.hooks.Redis; hook != nil {
@@ -286,45 +267,30 @@ func permanent(err error) bool {
 		!redis.HasErrorPrefix(err, "BUSY") && !redis.HasErrorPrefix(err, "MISCONF")
 }
 
-// tlsFiles are the PEM files for the TLS connections to one server.
-type tlsFiles struct {
-	flag      string // prefix of the names of its flags
-	ca        string // certificates of the CAs that may sign the server's; empty for the system's
-	cert, key string // the client's own certificate, for servers that ask for one
-}
-
-func (s DatabaseSettings) mysqlTLS() tlsFiles {
-	return tlsFiles{"mysql", s.MySQLCA, s.MySQLCert, s.MySQLKey}
-}
-func (s Settings) redisTLS() tlsFiles { return tlsFiles{"redis", s.RedisCA, s.RedisCert, s.RedisKey} }
-
-// given reports whether any file is set, which requires TLS.
-func (f tlsFiles) given() bool { return f.ca != "" || f.cert != "" || f.key != "" }
-
-// config reads the files; nil if none is set. The server's certificate and host name are always verified. Errors name
-// the flag and the file, and never show a key.
-func (f tlsFiles) config() (*tls.Config, error) {
-	if !f.given() {
+// config reads the files; nil if there is none. The server's certificate and host name are always verified. Errors name
+// the file and its flag, which begins with prefix, and never show a key.
+func (f TLSFiles) config(prefix string) (*tls.Config, error) {
+	if f == (TLSFiles{}) {
 		return nil, nil
 	}
 	config := &tls.Config{MinVersion: tls.VersionTLS12}
-	if f.ca != "" {
-		text, err := os.ReadFile(f.ca)
+	if f.CA != "" {
+		text, err := os.ReadFile(f.CA)
 		if err != nil {
-			return nil, fmt.Errorf("%s-ca: %w", f.flag, err)
+			return nil, fmt.Errorf("%s-ca: %w", prefix, err)
 		}
 		config.RootCAs = x509.NewCertPool()
 		if !config.RootCAs.AppendCertsFromPEM(text) {
-			return nil, fmt.Errorf("%s-ca: %s: want certificates in PEM, -----BEGIN CERTIFICATE-----", f.flag, f.ca)
+			return nil, fmt.Errorf("%s-ca: %s: want certificates in PEM, -----BEGIN CERTIFICATE-----", prefix, f.CA)
 		}
 	}
-	if (f.cert == "") != (f.key == "") {
-		return nil, fmt.Errorf("%s-cert, %[1]s-key: want both files or none", f.flag)
+	if (f.Cert == "") != (f.Key == "") {
+		return nil, fmt.Errorf("%s-cert, %[1]s-key: want both files or none", prefix)
 	}
-	if f.cert != "" {
-		own, err := tls.LoadX509KeyPair(f.cert, f.key)
+	if f.Cert != "" {
+		own, err := tls.LoadX509KeyPair(f.Cert, f.Key)
 		if err != nil {
-			return nil, fmt.Errorf("%[1]s-cert %[2]s, %[1]s-key %[3]s: %[4]w", f.flag, f.cert, f.key, err)
+			return nil, fmt.Errorf("%[1]s-cert %[2]s, %[1]s-key %[3]s: %[4]w", prefix, f.Cert, f.Key, err)
 		}
 		config.Certificates = []tls.Certificate{own}
 	}

@@ -21,13 +21,18 @@ import (
 type DatabaseSettings struct {
 	MySQL        string        `name:"mysql" xor:"database" group:"Database" env:"SHOP_MYSQL" placeholder:"DSN" help:"MySQL or MariaDB: user:password@tcp(host:3306)/database. Of several hosts, tcp(db1:3306,db2:3306,db3:3306), the one that takes writes is found."`
 	Data         string        `xor:"database" group:"Database" env:"SHOP_DATA" placeholder:"DIR" help:"Folder of a shop without MySQL: its SQLite file is kept there."`
-	MySQLCA      string        `name:"mysql-ca" group:"Database" env:"SHOP_MYSQL_CA" placeholder:"FILE" help:"Require TLS of MySQL, and a certificate for its host name that a CA in this PEM file signed. For CAs that the system trusts add ?tls=true to the DSN instead."`
-	MySQLCert    string        `name:"mysql-cert" group:"Database" env:"SHOP_MYSQL_CERT" placeholder:"FILE" help:"Certificate to show to a MySQL that asks for one, PEM."`
-	MySQLKey     string        `name:"mysql-key" group:"Database" env:"SHOP_MYSQL_KEY" placeholder:"FILE" help:"Private key of --mysql-cert."`
+	MySQLTLS     TLSFiles      `embed:"" prefix:"mysql-" envprefix:"SHOP_MYSQL_" group:"Database" set:"server=MySQL" set:"trusted=add ?tls=true to the DSN instead"`
 	StartTimeout time.Duration `env:"SHOP_START_TIMEOUT" default:"30s" help:"How long to wait for servers that do not answer yet: 1ms to 15m."`
 
 	// Log is the logger; nil for none. Lines of a request get its id.
 	Log *slog.Logger `kong:"-"`
+}
+
+// TLSFiles are the PEM files for the TLS connections to one server. Any of them requires TLS.
+type TLSFiles struct {
+	CA   string `env:"CA" placeholder:"FILE" help:"Require TLS of ${server}, and a certificate for its host name that a CA in this PEM file signed. For CAs that the system trusts ${trusted}."`
+	Cert string `env:"CERT" placeholder:"FILE" help:"Certificate to show to a ${server} that asks for one, PEM."`
+	Key  string `env:"KEY" placeholder:"FILE" help:"Private key of that certificate."`
 }
 
 // Settings say how a shop runs. Start from Default and change what differs.
@@ -38,16 +43,16 @@ type Settings struct {
 
 	Listen string `env:"SHOP_LISTEN" default:"127.0.0.1:8080" help:"Address to serve on, host:port; without a host on all addresses, port 0 takes a free one."`
 
-	Redis     string `group:"Redis" env:"SHOP_REDIS" placeholder:"ADDR" help:"Redis that keeps the locks and counts for the rate limits: host:port or a redis:// URL; of Sentinels with ?master_name=NAME&addr=HOST:PORT, of a Cluster with ?addr=HOST:PORT or ?cluster=true. Without it both are in this process, also with --mysql."`
-	RedisCA   string `group:"Redis" env:"SHOP_REDIS_CA" placeholder:"FILE" help:"Require TLS of Redis, and a certificate for its host name that a CA in this PEM file signed. For CAs that the system trusts write --redis as a rediss:// URL instead."`
-	RedisCert string `group:"Redis" env:"SHOP_REDIS_CERT" placeholder:"FILE" help:"Certificate to show to a Redis that asks for one, PEM."`
-	RedisKey  string `group:"Redis" env:"SHOP_REDIS_KEY" placeholder:"FILE" help:"Private key of --redis-cert."`
+	Redis    string   `group:"Redis" env:"SHOP_REDIS" placeholder:"ADDR" help:"Redis that keeps the locks and counts for the rate limits: host:port or a redis:// URL; of Sentinels with ?master_name=NAME&addr=HOST:PORT, of a Cluster with ?addr=HOST:PORT or ?cluster=true. Without it both are in this process, also with --mysql."`
+	RedisTLS TLSFiles `embed:"" prefix:"redis-" envprefix:"SHOP_REDIS_" group:"Redis" set:"server=Redis" set:"trusted=write --redis as a rediss:// URL instead"`
 
 	OperatorListen string `group:"Security" env:"SHOP_OPERATOR_LISTEN" placeholder:"ADDR" help:"Address of the operator's API, metrics and profiles, host:port."`
 
-	RateLimit     *int `group:"Limits" env:"SHOP_RATE_LIMIT" placeholder:"N" help:"Requests per second that one buyer may send to place, pay or cancel orders, over all instances, and five times as many in a burst; as many as in a burst, reads among them, may be in progress at a time on one instance; more get a 429. 1 to 100000, 0 for neither limit."`
-	MaxOpenOrders *int `group:"Limits" env:"SHOP_MAX_OPEN_ORDERS" placeholder:"N" help:"Orders that one buyer may have pending, over all instances; one more gets a 429. 1 to 1000, 0 for no limit."`
-	MaxInFlight   int  `group:"Limits" env:"SHOP_MAX_IN_FLIGHT" default:"12000" help:"Requests that this instance works on or lets wait at a time; one more gets a 503. 1 to 100000; a waiting one takes about 50 KB."`
+	// The defaults are more than a person can click, and more than an honest buyer leaves unpaid. Another program may set
+	// others, by these names.
+	RateLimit     int `group:"Limits" env:"SHOP_RATE_LIMIT" default:"${rate_limit=20}" help:"Requests per second that one buyer may send to place, pay or cancel orders, over all instances, and five times as many in a burst; as many as in a burst, reads among them, may be in progress at a time on one instance; more get a 429. 1 to 100000, 0 for neither limit."`
+	MaxOpenOrders int `group:"Limits" env:"SHOP_MAX_OPEN_ORDERS" default:"${max_open_orders=10}" help:"Orders that one buyer may have pending, over all instances; one more gets a 429. 1 to 1000, 0 for no limit."`
+	MaxInFlight   int `group:"Limits" env:"SHOP_MAX_IN_FLIGHT" default:"12000" help:"Requests that this instance works on or lets wait at a time; one more gets a 503. 1 to 100000; a waiting one takes about 50 KB."`
 
 	LockTTL      time.Duration `name:"lock-ttl" group:"Life cycle" env:"SHOP_LOCK_TTL" default:"10s" help:"How long a crashed instance keeps its leases: others wait as long to run its jobs and, with the strategy redis, to sell its SKUs. 100ms to 10m."`
 	LockWait     time.Duration `group:"Life cycle" env:"SHOP_LOCK_WAIT" default:"15s" help:"How long an order of the strategy redis waits for the lock of its SKU, and a request 20s longer; more than --lock-ttl by a second at least, or buyers who come right after a crash give up too early. At most 15m."`
@@ -88,21 +93,6 @@ func Default() Settings {
 	return s
 }
 
-// Default limits of buyers. rateLimit is more than a person can click and far below the capacity of an instance;
-// maxOpen is more than an honest buyer leaves unpaid.
-const (
-	rateLimit = 20
-	maxOpen   = 10
-)
-
-// limit returns the given limit or the default.
-func limit(given *int, standard int) int {
-	if given != nil {
-		return *given
-	}
-	return standard
-}
-
 // DatabaseFile returns the path of the database file that a shop keeps in its folder.
 func DatabaseFile(data string) string { return filepath.Join(data, "shop.db") }
 
@@ -122,7 +112,7 @@ func Check(s Settings, h Hooks) error {
 	}
 	if s.Redis != "" {
 		_, address := readRedis(s.Redis)
-		_, files := s.redisTLS().config()
+		_, files := s.RedisTLS.config("redis")
 		c = append(c, address, files)
 	}
 	_, reconcile := parseDaily(s.ReconcileAt)
@@ -135,12 +125,12 @@ func Check(s Settings, h Hooks) error {
 		within("keep-keys", s.KeepKeys, time.Hour, 90*24*time.Hour), // at least as long as clients retry
 		within("drain-delay", s.DrainDelay, 0, 15*time.Minute),
 		within("drain", s.Drain, time.Millisecond, 15*time.Minute),
-		within("rate-limit", limit(s.RateLimit, rateLimit), 0, 100_000),
-		within("max-open-orders", limit(s.MaxOpenOrders, maxOpen), 0, 1_000), // each order counts them
+		within("rate-limit", s.RateLimit, 0, 100_000),
+		within("max-open-orders", s.MaxOpenOrders, 0, 1_000), // each order counts them
 		within("max-in-flight", s.MaxInFlight, 1, 100_000),
 	)
 	c.refuse(s.LockTTL%time.Millisecond != 0, "lock-ttl: %v: want whole milliseconds", s.LockTTL) // stores of locks count in them
-	c.refuse(s.Redis == "" && s.redisTLS().given(), "redis-ca, redis-cert, redis-key: are for a Redis, and none is named: add --redis")
+	c.refuse(s.Redis == "" && s.RedisTLS != TLSFiles{}, "redis-ca, redis-cert, redis-key: are for a Redis, and none is named: add --redis")
 	c.refuse(s.Strategy == "redis" && s.Redis == "" && !h.Alone, "strategy: redis: needs a Redis: add --redis")
 	c.refuse(s.Strategy == "for-update" && s.MySQL == "", "strategy: for-update: needs MySQL or MariaDB: add --mysql; SQLite has one writer at a time, and no rows to lock")
 	return errors.Join(append(c, checkSecrets(s, h))...)
@@ -150,10 +140,10 @@ func (s DatabaseSettings) checkDatabase() error {
 	c := checks{within("start-timeout", s.StartTimeout, time.Millisecond, 15*time.Minute)}
 	c.refuse(s.MySQL != "" && s.Data != "", "--mysql (SHOP_MYSQL) and --data (SHOP_DATA): want one database, not both")
 	c.refuse(s.MySQL == "" && s.Data == "", "which database? Add --mysql DSN or --data DIR")
-	c.refuse(s.MySQL == "" && s.mysqlTLS().given(), "mysql-ca, mysql-cert, mysql-key: are for a MySQL, and none is named")
+	c.refuse(s.MySQL == "" && s.MySQLTLS != TLSFiles{}, "mysql-ca, mysql-cert, mysql-key: are for a MySQL, and none is named")
 	if s.MySQL != "" && s.Data == "" {
 		_, dsn := MySQLAddress(s.MySQL)
-		_, files := s.mysqlTLS().config()
+		_, files := s.MySQLTLS.config("mysql")
 		c = append(c, dsn, files)
 	}
 	return errors.Join(c...)

@@ -34,7 +34,7 @@ func embedded(t *testing.T, units int64) app.Settings {
 	s.Listen, s.Data, s.Redis = "127.0.0.1:0", t.TempDir(), addrs[0]
 	s.TokenSecret = secret(t, tokenSecret)
 	s.OperatorListen, s.OperatorToken = "127.0.0.1:0", secret(t, operatorToken)
-	s.RateLimit, s.MaxOpenOrders, s.BuyersPay = new(0), new(0), true
+	s.RateLimit, s.MaxOpenOrders, s.BuyersPay = 0, 0, true
 	supply(t, s, units)
 	return s
 }

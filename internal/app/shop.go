@@ -12,6 +12,8 @@ import (
 	"sync/atomic"
 	"time"
 
+	"golang.org/x/sync/errgroup"
+
 	"example.com/shop/internal/order"
 )
 
@@ -20,15 +22,14 @@ type Shop struct {
 	parts     *Parts
 	buyers    *server
 	operator  *server // nil for none
+	serving   *errgroup.Group
+	failed    <-chan struct{} // closed when a server fails, and by Shutdown
 	stopJobs  func()
 	jobsEnded <-chan struct{}
 
 	draining atomic.Bool
 	once     sync.Once
 	stopped  error // outcome of Shutdown
-	serving  sync.WaitGroup
-	done     chan struct{} // closed when one of the servers has ended
-	failure  error         // of a server that ended before Shutdown; read after done
 }
 
 // Start builds a shop from its settings and serves. It waits until database and Redis answer or ctx or s.StartTimeout
@@ -38,14 +39,13 @@ func Start(ctx context.Context, s Settings, h Hooks) (*Shop, error) {
 		return nil, UsageError{Err: err}
 	}
 	parts, err := open(ctx, s, h)
-	shop := &Shop{parts: parts, done: make(chan struct{})}
+	shop := &Shop{parts: parts}
 	if err == nil {
-		err = shop.listen(ctx)
+		err = shop.serve(ctx)
 	}
 	if err != nil {
 		return nil, errors.Join(err, parts.close())
 	}
-	go shop.serve()
 	shop.stopJobs, shop.jobsEnded = parts.startJobs()
 	redis, _ := RedisAddress(s.Redis) // empty without one
 	parts.log.Info("shop is open", "addr", shop.Addr(), "operator", shop.OperatorAddr(), "database", parts.Database.Name(),
@@ -56,33 +56,27 @@ func Start(ctx context.Context, s Settings, h Hooks) (*Shop, error) {
 	return shop, nil
 }
 
-// listen opens the listener of the buyers' API and, if it has an address, the operator's.
-func (s *Shop) listen(ctx context.Context) (err error) {
+// serve serves the buyers' API and, if it has an address, the operator's.
+func (s *Shop) serve(ctx context.Context) (err error) {
 	p := s.parts
 	buyers, operator := p.handlers(s.draining.Load)
 	s.buyers, err = newServer(ctx, "listen", p.Listen, buyers, p.requestTimeout(), p.log)
-	if err != nil || p.OperatorListen == "" {
+	if err != nil {
 		return err
 	}
-	s.operator, err = newServer(ctx, "operator-listen", p.OperatorListen, operator, operatorTimeout, p.log)
-	if err != nil {
-		return errors.Join(err, s.buyers.listener.Close())
+	if p.OperatorListen != "" {
+		s.operator, err = newServer(ctx, "operator-listen", p.OperatorListen, operator, operatorTimeout, p.log)
+		if err != nil {
+			return errors.Join(err, s.buyers.listener.Close())
+		}
+	}
+	group, until := errgroup.WithContext(context.WithoutCancel(ctx))
+	s.serving, s.failed = group, until.Done()
+	group.Go(s.buyers.serve)
+	if s.operator != nil {
+		group.Go(s.operator.serve)
 	}
 	return nil
-}
-
-// serve accepts until Shutdown or a failure of either server.
-func (s *Shop) serve() {
-	defer close(s.done)
-	ended := make(chan error, 2)
-	s.serving.Go(func() { ended <- s.buyers.serve() })
-	if s.operator != nil {
-		s.serving.Go(func() { ended <- s.operator.serve() })
-	}
-	s.failure = <-ended
-	if s.failure != nil {
-		s.parts.log.Error("shop fails", "error", s.failure)
-	}
 }
 
 // Addr returns the host:port of the buyers' API.
@@ -99,20 +93,13 @@ func (s *Shop) OperatorAddr() string {
 	return s.operator.listener.Addr().String()
 }
 
-// Done is closed when the shop has stopped accepting orders, by Shutdown or by a failure of either listener. Call
-// Shutdown also after a failure: it closes what is open.
-func (s *Shop) Done() <-chan struct{} { return s.done }
-
-// Err waits for Done and returns why the shop stopped serving by itself; nil after a Shutdown.
-func (s *Shop) Err() error {
-	<-s.done
-	return s.failure
-}
+// Done is closed when a listener fails, and by Shutdown. Call Shutdown also after a failure: it closes what is open.
+func (s *Shop) Done() <-chan struct{} { return s.failed }
 
 // Shutdown lets readiness fail, waits for load balancers to notice, finishes the orders in flight, and closes the
 // operator's API and everything else that Start opened. If ctx or Settings.Drain ends first, it cuts off the rest and
-// returns an error with the cause. Jobs are ended at once; one that hangs is cut off as well, which is no error.
-// Calling it again returns the first outcome.
+// returns an error. Jobs are ended at once; one that hangs is cut off as well, which is no error. The failure of a
+// listener is an error as well. Calling it again returns the first outcome.
 func (s *Shop) Shutdown(ctx context.Context) error {
 	s.once.Do(func() { s.stopped = s.shutdown(ctx) })
 	return s.stopped
@@ -130,7 +117,6 @@ func (s *Shop) shutdown(ctx context.Context) error {
 	if err := s.buyers.close(ctx); err != nil {
 		cut = fmt.Errorf("orders in flight were cut off: %w", err)
 	}
-	<-s.done
 	if s.operator != nil { // for a second: a profile must not delay the end, and a restock or a payment can be repeated
 		second, cancel := context.WithTimeout(ctx, time.Second)
 		defer cancel()
@@ -138,13 +124,13 @@ func (s *Shop) shutdown(ctx context.Context) error {
 			s.parts.log.Warn("operator's requests were cut off", "error", err)
 		}
 	}
-	s.serving.Wait()
+	failure := s.serving.Wait()
 	select {
 	case <-s.jobsEnded:
 	case <-ctx.Done(): // another instance repeats what is cut off
 		s.parts.log.Warn("jobs may be cut off", "error", context.Cause(ctx))
 	}
-	if err := errors.Join(cut, s.parts.close()); err != nil {
+	if err := errors.Join(failure, cut, s.parts.close()); err != nil {
 		return err
 	}
 	s.parts.log.Info("shop is closed")
@@ -163,6 +149,7 @@ type server struct {
 	http.Server
 	flag     string // that sets its address
 	listener net.Listener
+	log      *slog.Logger
 }
 
 func newServer(ctx context.Context, flag, addr string, handler http.Handler, timeout time.Duration, log *slog.Logger) (*server, error) {
@@ -171,7 +158,7 @@ func newServer(ctx context.Context, flag, addr string, handler http.Handler, tim
 		return nil, fmt.Errorf("%s: %w; choose another address with --%[1]s", flag, err)
 	}
 	const body = 15 * time.Second
-	return &server{flag: flag, listener: listener, Server: http.Server{
+	return &server{flag: flag, listener: listener, log: log, Server: http.Server{
 		Handler:           handler,
 		ReadHeaderTimeout: 5 * time.Second,
 		ReadTimeout:       body,
@@ -182,23 +169,21 @@ func newServer(ctx context.Context, flag, addr string, handler http.Handler, tim
 	}}, nil
 }
 
-// serve accepts until close or a failure, which it returns.
+// serve accepts until close or a failure, which it logs and returns.
 func (s *server) serve() error {
-	if err := s.Serve(s.listener); !errors.Is(err, http.ErrServerClosed) {
-		return fmt.Errorf("%s: serve: %w", s.flag, err)
+	err := s.Serve(s.listener)
+	if errors.Is(err, http.ErrServerClosed) {
+		return nil
 	}
-	return nil
+	s.log.Error("shop fails", "error", err, "listener", s.flag)
+	return fmt.Errorf("%s: serve: %w", s.flag, err)
 }
 
 // close accepts no more connections and waits for the requests in flight. If ctx ends first, it cuts them off and
-// returns the cause.
+// returns an error.
 func (s *server) close(ctx context.Context) error {
-	err := s.Shutdown(ctx)
-	if err == nil {
-		return nil
+	if err := s.Shutdown(ctx); err != nil {
+		return errors.Join(err, s.Close())
 	}
-	if ctx.Err() != nil {
-		err = context.Cause(ctx)
-	}
-	return errors.Join(err, s.Close())
+	return nil
 }

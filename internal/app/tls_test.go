@@ -58,7 +58,7 @@ func TestStart_redisTLS(t *testing.T) {
 			_, port, err := net.SplitHostPort(addr)
 			testserver.Must(t, err)
 			s := embedded(t, 1)
-			s.Redis, s.RedisCA, s.RedisCert, s.RedisKey = c.host+":"+port, c.ca, c.cert, c.key
+			s.Redis, s.RedisTLS.CA, s.RedisTLS.Cert, s.RedisTLS.Key = c.host+":"+port, c.ca, c.cert, c.key
 			if c.want != "" {
 				s.StartTimeout = 5 * time.Second
 			}
@@ -97,7 +97,7 @@ func TestStart_mysqlTLS(t *testing.T) {
 			t.Parallel()
 			s := app.Default().DatabaseSettings
 			s.MySQL = strings.Replace(c.dsn, "127.0.0.1", "localhost", 1)
-			s.MySQLCA = pemFile(t, c.ca.PEM)
+			s.MySQLTLS.CA = pemFile(t, c.ca.PEM)
 			database, err := app.OpenDatabase(t.Context(), s)
 			if c.ok {
 				testserver.Must(t, err)

@@ -143,6 +143,8 @@ type AuditReport struct {
 	SKUs        []accountJSON      `json:"skus"`
 	Differences []stock.Difference `json:"differences"`
 	Truncated   bool               `json:"truncated"` // there are more SKUs or differences than are listed
+
+	Compared, Found int `json:"-"` // the numbers of SKUs and differences, listed or not
 }
 
 type accountJSON struct {
@@ -153,27 +155,23 @@ type accountJSON struct {
 	Oversold     int64 `json:"oversold"`
 }
 
-// Audit returns the report on one SKU or, for an empty name, on all.
+// Audit returns the report on one SKU or, for an empty name, on all. With an error, it is on what was read before.
 func Audit(ctx context.Context, books Stock, sku string) (AuditReport, error) {
 	r := AuditReport{SKUs: []accountJSON{}, Differences: []stock.Difference{}}
 	err := books.Audit(ctx, sku, func(a stock.Account) error {
-		if len(r.SKUs) == maxAudit {
-			r.Truncated = true
-			return nil
+		if r.Compared++; r.Compared <= maxAudit {
+			r.SKUs = append(r.SKUs, accountJSON{
+				SKU: a.SKU, Level: a.Level, Orders: a.Orders, OrderedUnits: a.OrderedUnits, Oversold: a.Oversold(),
+			})
 		}
-		r.SKUs = append(r.SKUs, accountJSON{
-			SKU: a.SKU, Level: a.Level, Orders: a.Orders, OrderedUnits: a.OrderedUnits, Oversold: a.Oversold(),
-		})
 		return nil
 	}, func(d stock.Difference) error {
-		if len(r.Differences) == maxAudit {
-			r.Truncated = true
-			return nil
+		if r.Found++; r.Found <= maxAudit {
+			r.Differences = append(r.Differences, d)
 		}
-		r.Differences = append(r.Differences, d)
 		return nil
 	})
-	r.OK = len(r.Differences) == 0
+	r.OK, r.Truncated = r.Found == 0, max(r.Compared, r.Found) > maxAudit
 	return r, err
 }
 

@@ -21,7 +21,7 @@ import (
 
 // Settings are a shop's settings and the teaching shop's own. Start from Default and change what differs.
 type Settings struct {
-	app.Settings `embed:""`
+	app.Settings `embed:"" set:"rate_limit=0" set:"max_open_orders=0"`
 
 	Redlock   []string      `group:"Teaching" env:"SHOP_REDLOCK" placeholder:"ADDR,..." help:"An odd number of independent Redis servers, for the strategy of that name; without --redis, five in this process."`
 	ZooKeeper string        `name:"zookeeper" group:"Teaching" env:"SHOP_ZOOKEEPER" placeholder:"ADDR" help:"ZooKeeper for the strategy of that name, host:port, several with commas."`
@@ -32,8 +32,13 @@ type Settings struct {
 	ShortTTL time.Duration `kong:"-"`
 }
 
-// Default returns the settings of a command line without flags and environment variables: set Data or MySQL.
-func Default() Settings { return Settings{Settings: app.Default()} }
+// Default returns the settings of a command line without flags and environment variables: set Data or MySQL. Buyers have no
+// limits.
+func Default() Settings {
+	s := Settings{Settings: app.Default()}
+	s.RateLimit, s.MaxOpenOrders = 0, 0
+	return s
+}
 
 // Check returns all errors of the settings, each with the name of its command-line flag. It contacts no server. Servers
 // with TLS are refused, as production has them: wrong strategies sell what is not there.
@@ -49,8 +54,8 @@ func (s Settings) Check() error {
 		}
 	}
 	dsn, err := store.ReadDSN(s.MySQL)
-	refuseTLS("mysql", s.MySQLCA+s.MySQLCert+s.MySQLKey != "" || err == nil && dsn[0].TLS != nil)
-	refuseTLS("redis", s.RedisCA+s.RedisCert+s.RedisKey != "" || strings.HasPrefix(strings.ToLower(s.Redis), "rediss:"))
+	refuseTLS("mysql", s.MySQLTLS != app.TLSFiles{} || err == nil && dsn[0].TLS != nil)
+	refuseTLS("redis", s.RedisTLS != app.TLSFiles{} || strings.HasPrefix(strings.ToLower(s.Redis), "rediss:"))
 	for _, address := range s.Redlock {
 		refuseTLS("redlock", strings.HasPrefix(strings.ToLower(address), "rediss:"))
 		if _, err := app.RedisAddress(address); err != nil {
@@ -76,7 +81,7 @@ type Shop struct {
 	stop func() error // the Redis in this process
 }
 
-// Start is app.Start of a teaching shop. Buyers have no limits unless the settings give some.
+// Start is app.Start of a teaching shop.
 func Start(ctx context.Context, s Settings) (_ *Shop, err error) {
 	if err := s.Check(); err != nil {
 		return nil, app.UsageError{Err: err}
@@ -87,13 +92,6 @@ func Start(ctx context.Context, s Settings) (_ *Shop, err error) {
 	}
 	s.BuyersPay = true
 	l := &teaching{settings: s, recorder: new(Recorder)}
-	none := 0
-	if s.RateLimit == nil {
-		s.RateLimit = &none
-	}
-	if s.MaxOpenOrders == nil {
-		s.MaxOpenOrders = &none
-	}
 	if s.Redis == "" {
 		addrs, stop, err := StartEmbedded(1)
 		if err != nil {

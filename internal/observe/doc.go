@@ -1,7 +1,7 @@
 // Package observe provides metrics for Prometheus, traces for OpenTelemetry, and the request's id in each line of the
 // log.
 //
-//	m := observe.NewMetrics(observe.Build{Version: "v1.2.0"})
+//	m := observe.NewMetrics(version, commit)
 //	locker := lock.New(backend, lock.Options{Observer: m.Lock("redis")})
 //	operators.Handle("/metrics", m.Handler())
 //

@@ -34,18 +34,15 @@ type Metrics struct {
 	unleased prometheus.Counter
 }
 
-// Build is the version and commit of a program.
-type Build struct{ Version, Commit string }
-
-// NewMetrics returns the metrics of one shop, in a registry of their own.
-func NewMetrics(b Build) *Metrics {
+// NewMetrics returns the metrics of one shop, in a registry of their own. version and commit are those of the program.
+func NewMetrics(version, commit string) *Metrics {
 	registry := prometheus.NewRegistry()
 	registry.MustRegister(
 		collectors.NewGoCollector(),
 		collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}),
 	)
 	with := families{promauto.With(registry)}
-	with.gauge("build_info", "Always 1; the labels say what runs.", "version", "commit").WithLabelValues(b.Version, b.Commit).Set(1)
+	with.gauge("build_info", "Always 1; the labels say what runs.", "version", "commit").WithLabelValues(version, commit).Set(1)
 	return &Metrics{
 		registry: registry,
 		requests: with.counter("http_requests_total", "Requests answered.", "method", "route", "status"),
@@ -166,23 +163,16 @@ func (m *Metrics) Database(conns *sql.DB) {
 
 // Primary observes which of the database's hosts takes writes, and how often that has changed. Call it once.
 func (m *Metrics) Primary(hosts []string, state func() (host string, changes int, err error)) {
-	with := promauto.With(m.registry)
 	for _, host := range hosts {
-		with.NewGaugeFunc(prometheus.GaugeOpts{
-			Namespace: namespace, Name: "database_primary",
-			Help:        "1 for the host of the database that takes writes, 0 for the others. The only host counts as the primary, and a SQLite file as a host.",
-			ConstLabels: prometheus.Labels{"host": host},
-		}, func() float64 {
+		m.read("database_primary", "1 for the host of the database that takes writes, 0 for the others. "+
+			"The only host counts as the primary, and a SQLite file as a host.", prometheus.Labels{"host": host}, func() float64 {
 			if primary, _, err := state(); err == nil && primary == host {
 				return 1
 			}
 			return 0
 		})
 	}
-	with.NewCounterFunc(prometheus.CounterOpts{
-		Namespace: namespace, Name: "database_primary_changes_total",
-		Help: "How often another host of the database became the primary.",
-	}, func() float64 {
+	m.read("database_primary_changes_total", "How often another host of the database became the primary.", nil, func() float64 {
 		_, changes, _ := state()
 		return float64(changes)
 	})
@@ -190,35 +180,39 @@ func (m *Metrics) Primary(hosts []string, state func() (host string, changes int
 
 // Queue observes the length of a queue. Call it once for each name.
 func (m *Metrics) Queue(name string, length func() int) {
-	promauto.With(m.registry).NewGaugeFunc(prometheus.GaugeOpts{
-		Namespace: namespace, Name: "queue_length",
-		Help:        "Callers of this instance that wait.",
-		ConstLabels: prometheus.Labels{"queue": name},
-	}, func() float64 { return float64(length()) })
+	m.read("queue_length", "Callers of this instance that wait.", prometheus.Labels{"queue": name},
+		func() float64 { return float64(length()) })
 }
 
 // Redis observes the connections of a client, those for pipelines included. Call it once.
 func (m *Metrics) Redis(client interface{ PoolStats() *redis.PoolStats }) {
-	with := promauto.With(m.registry)
-	stats := func() redis.PoolStats {
-		all := *client.PoolStats()
-		if p := all.PipelineStats; p != nil {
-			all.Timeouts, all.WaitDurationNs = all.Timeouts+p.Timeouts, all.WaitDurationNs+p.WaitDurationNs
-			all.TotalConns, all.IdleConns = all.TotalConns+p.TotalConns, all.IdleConns+p.IdleConns
-		}
-		return all
+	pool := func(name, help string, value func(*redis.PoolStats) float64) {
+		m.read(name, help, nil, func() float64 {
+			stats := client.PoolStats()
+			if stats.PipelineStats == nil {
+				return value(stats)
+			}
+			return value(stats) + value((*redis.PoolStats)(stats.PipelineStats))
+		})
 	}
-	of := func(name, help string) prometheus.Opts {
-		return prometheus.Opts{Namespace: namespace, Subsystem: "redis_pool", Name: name, Help: help}
+	pool("redis_pool_timeouts_total", "Waits for a free connection that took too long.",
+		func(s *redis.PoolStats) float64 { return float64(s.Timeouts) })
+	pool("redis_pool_wait_seconds_total", "Time spent waiting for a free connection.",
+		func(s *redis.PoolStats) float64 { return float64(s.WaitDurationNs) / 1e9 })
+	pool("redis_pool_connections", "Open connections, without those of subscriptions.",
+		func(s *redis.PoolStats) float64 { return float64(s.TotalConns) })
+	pool("redis_pool_idle_connections", "Open connections that are not in use.",
+		func(s *redis.PoolStats) float64 { return float64(s.IdleConns) })
+}
+
+// read registers a metric that value returns at each scrape: a counter if its name ends in _total, else a gauge.
+func (m *Metrics) read(name, help string, labels prometheus.Labels, value func() float64) {
+	opts := prometheus.Opts{Namespace: namespace, Name: name, Help: help, ConstLabels: labels}
+	var metric prometheus.Collector = prometheus.NewGaugeFunc(prometheus.GaugeOpts(opts), value)
+	if strings.HasSuffix(name, "_total") {
+		metric = prometheus.NewCounterFunc(prometheus.CounterOpts(opts), value)
 	}
-	with.NewCounterFunc(prometheus.CounterOpts(of("timeouts_total", "Waits for a free connection that took too long.")),
-		func() float64 { return float64(stats().Timeouts) })
-	with.NewCounterFunc(prometheus.CounterOpts(of("wait_seconds_total", "Time spent waiting for a free connection.")),
-		func() float64 { return float64(stats().WaitDurationNs) / 1e9 })
-	with.NewGaugeFunc(prometheus.GaugeOpts(of("connections", "Open connections, without those of subscriptions.")),
-		func() float64 { return float64(stats().TotalConns) })
-	with.NewGaugeFunc(prometheus.GaugeOpts(of("idle_connections", "Open connections that are not in use.")),
-		func() float64 { return float64(stats().IdleConns) })
+	m.registry.MustRegister(metric)
 }
 
 // Job is the metrics of one scheduled job.

@@ -19,7 +19,7 @@ import (
 // package app.
 func TestMetrics(t *testing.T) {
 	t.Parallel()
-	m := observe.NewMetrics(observe.Build{Version: "v1", Commit: "c0ffee"})
+	m := observe.NewMetrics("v1", "c0ffee")
 	scrape := func() string {
 		w := httptest.NewRecorder()
 		m.Handler().ServeHTTP(w, httptest.NewRequestWithContext(t.Context(), http.MethodGet, "/metrics", nil))

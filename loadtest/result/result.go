@@ -68,8 +68,9 @@ type Machine struct {
 
 // ThisMachine returns the machine of this process, without servers.
 func ThisMachine() Machine {
+	_, commit := app.ThisBuild()
 	m := Machine{
-		OS: runtime.GOOS, Arch: runtime.GOARCH, CPUs: runtime.GOMAXPROCS(0), Go: runtime.Version(), Commit: app.ThisBuild().Commit,
+		OS: runtime.GOOS, Arch: runtime.GOARCH, CPUs: runtime.GOMAXPROCS(0), Go: runtime.Version(), Commit: commit,
 	}
 	if all, err := cpu.Info(); err == nil && len(all) > 0 {
 		m.CPUModel = all[0].ModelName

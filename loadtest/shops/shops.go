@@ -114,7 +114,7 @@ func (n Instances) Open(ctx context.Context) (_ *Set, err error) {
 		s.Later(func() error {
 			ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 15*time.Second)
 			defer cancel()
-			return errors.Join(shop.Shutdown(ctx), shop.Err())
+			return shop.Shutdown(ctx)
 		})
 		s.URLs = append(s.URLs, shop.URL())
 	}
