@@ -54,5 +54,5 @@ func run(ctx context.Context, args []string) int {
 			fmt.Printf("The shop is open at %s\nRequests choose their strategy: GET /v1/strategies lists them. Stop it with Ctrl-C or SIGTERM.\n", shop.URL())
 			return shop, nil
 		})
-	})
+	}, kong.Vars{"rate_limit": "0", "max_open_orders": "0"})
 }

@@ -53,7 +53,7 @@ func UntilSignal() context.Context {
 // Main parses the command line and the environment of a program into line, a struct for kong, calls run, and returns the
 // exit code. It prints errors to standard error. A Run method of a command gets ctx. Empty variables are ignored, as
 // compose files leave them.
-func Main(ctx context.Context, name, about string, args []string, line any, run func(*kong.Context) error) (code int) {
+func Main(ctx context.Context, name, about string, args []string, line any, run func(*kong.Context) error, options ...kong.Option) (code int) {
 	logging.Disable() // go-redis logs by a logger of the whole process, and returns the errors that it logs
 	for _, variable := range os.Environ() {
 		if name, value, _ := strings.Cut(variable, "="); value == "" && strings.HasPrefix(name, "SHOP_") {
@@ -61,9 +61,9 @@ func Main(ctx context.Context, name, about string, args []string, line any, run 
 		}
 	}
 	printed := false // by --help or --version, which end here
-	parser := kong.Must(line, kong.Name(name), kong.Description(about),
+	parser := kong.Must(line, append(options, kong.Name(name), kong.Description(about),
 		kong.BindTo(ctx, (*context.Context)(nil)), kong.Exit(func(int) { printed = true }),
-		kong.ConfigureHelp(kong.HelpOptions{Compact: true, WrapUpperBound: 100}), kong.Vars{"version": versionOf(name)})
+		kong.ConfigureHelp(kong.HelpOptions{Compact: true, WrapUpperBound: 100}), kong.Vars{"version": versionOf(name)})...)
 	parsed, err := parser.Parse(args)
 	if printed {
 		return ExitDone

@@ -21,7 +21,7 @@ import (
 type DatabaseSettings struct {
 	MySQL        string        `name:"mysql" xor:"database" group:"Database" env:"SHOP_MYSQL" placeholder:"DSN" help:"MySQL or MariaDB: user:password@tcp(host:3306)/database. Of several hosts, tcp(db1:3306,db2:3306,db3:3306), the one that takes writes is found."`
 	Data         string        `xor:"database" group:"Database" env:"SHOP_DATA" placeholder:"DIR" help:"Folder of a shop without MySQL: its SQLite file is kept there."`
-	MySQLTLS     TLSFiles      `embed:"" prefix:"mysql-" envprefix:"SHOP_MYSQL_" group:"Database" set:"server=MySQL" set:"trusted=add ?tls=true to the DSN instead"`
+	MySQLTLS     TLSFiles      `embed:"" prefix:"mysql-" envprefix:"SHOP_MYSQL_" group:"Database" set:"server=MySQL"`
 	StartTimeout time.Duration `env:"SHOP_START_TIMEOUT" default:"30s" help:"How long to wait for servers that do not answer yet: 1ms to 15m."`
 
 	// Log is the logger; nil for none. Lines of a request get its id.
@@ -30,7 +30,7 @@ type DatabaseSettings struct {
 
 // TLSFiles are the PEM files for the TLS connections to one server. Any of them requires TLS.
 type TLSFiles struct {
-	CA   string `env:"CA" placeholder:"FILE" help:"Require TLS of ${server}, and a certificate for its host name that a CA in this PEM file signed. For CAs that the system trusts ${trusted}."`
+	CA   string `env:"CA" placeholder:"FILE" help:"Require TLS of ${server}, and a certificate for its host name that a CA in this PEM file signed. For CAs that the system trusts, add ?tls=true to the DSN of a MySQL, or write rediss:// for a Redis, instead."`
 	Cert string `env:"CERT" placeholder:"FILE" help:"Certificate to show to a ${server} that asks for one, PEM."`
 	Key  string `env:"KEY" placeholder:"FILE" help:"Private key of that certificate."`
 }
@@ -44,12 +44,12 @@ type Settings struct {
 	Listen string `env:"SHOP_LISTEN" default:"127.0.0.1:8080" help:"Address to serve on, host:port; without a host on all addresses, port 0 takes a free one."`
 
 	Redis    string   `group:"Redis" env:"SHOP_REDIS" placeholder:"ADDR" help:"Redis that keeps the locks and counts for the rate limits: host:port or a redis:// URL; of Sentinels with ?master_name=NAME&addr=HOST:PORT, of a Cluster with ?addr=HOST:PORT or ?cluster=true. Without it both are in this process, also with --mysql."`
-	RedisTLS TLSFiles `embed:"" prefix:"redis-" envprefix:"SHOP_REDIS_" group:"Redis" set:"server=Redis" set:"trusted=write --redis as a rediss:// URL instead"`
+	RedisTLS TLSFiles `embed:"" prefix:"redis-" envprefix:"SHOP_REDIS_" group:"Redis" set:"server=Redis"`
 
 	OperatorListen string `group:"Security" env:"SHOP_OPERATOR_LISTEN" placeholder:"ADDR" help:"Address of the operator's API, metrics and profiles, host:port."`
 
-	// The defaults are more than a person can click, and more than an honest buyer leaves unpaid. Another program may set
-	// others, by these names.
+	// The defaults are more than a person can click, and more than an honest buyer leaves unpaid. Another program may have
+	// others.
 	RateLimit     int `group:"Limits" env:"SHOP_RATE_LIMIT" default:"${rate_limit=20}" help:"Requests per second that one buyer may send to place, pay or cancel orders, over all instances, and five times as many in a burst; as many as in a burst, reads among them, may be in progress at a time on one instance; more get a 429. 1 to 100000, 0 for neither limit."`
 	MaxOpenOrders int `group:"Limits" env:"SHOP_MAX_OPEN_ORDERS" default:"${max_open_orders=10}" help:"Orders that one buyer may have pending, over all instances; one more gets a 429. 1 to 1000, 0 for no limit."`
 	MaxInFlight   int `group:"Limits" env:"SHOP_MAX_IN_FLIGHT" default:"12000" help:"Requests that this instance works on or lets wait at a time; one more gets a 503. 1 to 100000; a waiting one takes about 50 KB."`

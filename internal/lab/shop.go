@@ -21,7 +21,7 @@ import (
 
 // Settings are a shop's settings and the teaching shop's own. Start from Default and change what differs.
 type Settings struct {
-	app.Settings `embed:"" set:"rate_limit=0" set:"max_open_orders=0"`
+	app.Settings `embed:""`
 
 	Redlock   []string      `group:"Teaching" env:"SHOP_REDLOCK" placeholder:"ADDR,..." help:"An odd number of independent Redis servers, for the strategy of that name; without --redis, five in this process."`
 	ZooKeeper string        `name:"zookeeper" group:"Teaching" env:"SHOP_ZOOKEEPER" placeholder:"ADDR" help:"ZooKeeper for the strategy of that name, host:port, several with commas."`
