@@ -219,9 +219,8 @@ func (p *Parts) close() error {
 // handlers returns the buyers' API and the operator's.
 func (p *Parts) handlers(draining func() bool) (buyers, operator http.Handler) {
 	config := httpapi.Config{
-		Orders:  p.orders,
-		Records: p.Database,
-		Stock:   p.Database,
+		Orders: p.orders,
+		Store:  p.Database,
 
 		Identify:      p.hooks.Identify,
 		OperatorToken: p.OperatorToken,

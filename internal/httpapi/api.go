@@ -27,21 +27,18 @@ type Orders interface {
 	Extend(ctx context.Context, orderID string) (order.Order, error)
 }
 
-// PaymentRecords keeps payments. *store.Store does. Payments returns those behind after, in the order of their ids.
-type PaymentRecords interface {
-	Payments(ctx context.Context, refused bool, after string, limit int) ([]order.Payment, error)
-	Refunded(ctx context.Context, id string) (order.Payment, error)
-}
-
-// Stock keeps SKUs and their ledger. *store.Store does. Lists return at most limit items behind after: SKUs in the
-// order of their names, movements the earliest first.
-type Stock interface {
+// Store keeps SKUs and their ledger, and payments. *store.Store does. Lists return at most limit items behind after: SKUs
+// in the order of their names, movements the earliest first, payments in the order of their ids.
+type Store interface {
 	SKU(ctx context.Context, name string) (stock.SKU, error)
 	List(ctx context.Context, after string, limit int) ([]stock.SKU, error)
 	Create(ctx context.Context, skus ...stock.SKU) error
 	Supply(ctx context.Context, d stock.Delivery) (after stock.SKU, replayed bool, err error)
 	SetLimitPerBuyer(ctx context.Context, sku string, perBuyer int64) (after stock.SKU, err error)
 	Movements(ctx context.Context, sku, after string, limit int) ([]stock.Movement, error)
+
+	Payments(ctx context.Context, refused bool, after string, limit int) ([]order.Payment, error)
+	Refunded(ctx context.Context, id string) (order.Payment, error)
 
 	// Audit compares levels, ledger and orders, of one SKU or, for an empty name, of all. It calls account for each SKU, and
 	// difference for each broken invariant.
@@ -59,12 +56,11 @@ type Observer interface {
 	Order(action, outcome string)
 }
 
-// Config is what both APIs need. Everything but Orders, Stock, Log and one of Buyers and Identify may be left out, which
+// Config is what both APIs need. Everything but Orders, Store, Log and one of Buyers and Identify may be left out, which
 // switches it off.
 type Config struct {
-	Orders  Orders
-	Records PaymentRecords
-	Stock   Stock
+	Orders Orders
+	Store  Store
 
 	// Requests below /v1/orders have a buyer: what Identify returns or, without it, the subject of a token of Buyers.
 	Buyers   *auth.Tokens

@@ -436,7 +436,7 @@ func TestProblem_details(t *testing.T) {
 	}
 	s = newShop(t, withTokens(t))
 	ann := shows(t, shopSecret, "ann")
-	if got := unmarshal[struct{ Detail string }](t, s.call(t, "GET /v1/orders", "", ann, ann)); got.Detail != "bad token: header Authorization comes 2 times: send it once" {
+	if got := unmarshal[struct{ Detail string }](t, s.call(t, "GET /v1/orders", "", ann, ann)); got.Detail != "bad token: header Authorization comes more than once" {
 		t.Errorf("got detail %q, want that Authorization is repeated", got.Detail)
 	}
 }

@@ -23,10 +23,10 @@ const (
 // IsHealthCheck reports whether a route is a health check, which load balancers call every second.
 func IsHealthCheck(route string) bool { return route == pathHealthz || route == pathReadyz }
 
-// healthz answers GET /healthz: the process lives.
+// healthz says that the process lives.
 func healthz(*call) (int, any, error) { return http.StatusOK, gin.H{"status": "ok"}, nil }
 
-// readyz answers GET /readyz: whether this instance can take orders.
+// readyz says whether this instance can take orders.
 func (a *api) readyz(c *call) (int, any, error) {
 	if a.Draining != nil && a.Draining() {
 		return 0, nil, fmt.Errorf("%w: this instance is shutting down", errNotReady)
@@ -111,19 +111,16 @@ func (r *readiness) check(ctx context.Context) (without []string, err error) {
 	return r.without, r.result
 }
 
+// OpenAPI is the API's contract, an OpenAPI 3.1 document in YAML. It is not to be changed.
+//
 //go:embed openapi.yaml
-var openAPI []byte
+var OpenAPI []byte
 
-// OpenAPI returns the API's contract, an OpenAPI 3.1 document in YAML.
-func OpenAPI() []byte { return openAPI }
-
-// document answers GET /openapi.yaml.
 func document(c *call) (int, any, error) {
-	c.Data(http.StatusOK, "application/yaml", openAPI)
+	c.Data(http.StatusOK, "application/yaml", OpenAPI)
 	return 0, nil, nil
 }
 
-// metrics answers GET /metrics.
 func (a *api) metrics(c *call) (int, any, error) {
 	a.Metrics.ServeHTTP(c.Writer, c.Request)
 	return 0, nil, nil

@@ -257,7 +257,7 @@ func TestMaxInFlight(t *testing.T) {
 // gated is a shop whose orders fail, and whose reads of a SKU and of a buyer's orders wait.
 type gated struct {
 	fake
-	httpapi.Stock
+	httpapi.Store
 	gate
 }
 
@@ -274,7 +274,7 @@ func (g gated) Orders(context.Context, string, string, int) ([]order.Order, erro
 // newGated returns the shop, and how a buyer sends it a request.
 func newGated(t *testing.T, change func(*httpapi.Config)) (g gated, send func(buyer, request string) *httptest.ResponseRecorder) {
 	g = gated{fake: failing(order.ErrSoldOut), gate: newGate()}
-	config := httpapi.Config{Orders: g, Stock: g, Identify: byHeader, Log: slog.New(slog.DiscardHandler)}
+	config := httpapi.Config{Orders: g, Store: g, Identify: byHeader, Log: slog.New(slog.DiscardHandler)}
 	change(&config)
 	handler := httpapi.New(config)
 	return g, func(buyer, request string) *httptest.ResponseRecorder {

@@ -161,7 +161,7 @@ func TestListSKUs(t *testing.T) {
 
 // badBooks is a stock whose audit has a number of SKUs and differences.
 type badBooks struct {
-	httpapi.Stock
+	httpapi.Store
 	skus, differences int
 }
 
@@ -206,7 +206,7 @@ func TestAudit(t *testing.T) {
 		{badBooks{nil, 1, 1}, 1, 1, false}, {badBooks{nil, 1_000, 1_000}, 1_000, 1_000, false},
 		{badBooks{nil, 1_001, 1}, 1_000, 1, true}, {badBooks{nil, 1, 1_001}, 1, 1_000, true},
 	} {
-		bad := newShop(t, func(config *httpapi.Config) { config.Stock = c.books })
+		bad := newShop(t, func(config *httpapi.Config) { config.Store = c.books })
 		got := unmarshal[report](t, bad.operate(t, "GET /v1/audit", ""))
 		if got.OK || len(got.SKUs) != c.skus || len(got.Differences) != c.found || got.Truncated != c.truncated || got.SKUs[0].Oversold != 2 {
 			t.Errorf("%+v: got ok %v, %d SKUs, %d differences, truncated %v", c, got.OK, len(got.SKUs), len(got.Differences), got.Truncated)

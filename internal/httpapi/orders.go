@@ -4,13 +4,11 @@ import (
 	"context"
 	"fmt"
 	"net/http"
-	"time"
 
 	"example.com/shop/internal/order"
 	"example.com/shop/internal/stock"
 )
 
-// placeOrder answers POST /v1/orders.
 func (a *api) placeOrder(c *call) (int, any, error) {
 	r := order.Request{Buyer: c.buyer, Key: c.value(headerKey)}
 	var body struct {
@@ -38,7 +36,6 @@ func (a *api) placeOrder(c *call) (int, any, error) {
 	return http.StatusCreated, placed, nil
 }
 
-// payOrder answers POST /v1/orders/{id}/pay of a buyer.
 func (a *api) payOrder(c *call) (int, any, error) {
 	if !a.BuyersPay {
 		return 0, nil, errPaidByProvider
@@ -46,7 +43,6 @@ func (a *api) payOrder(c *call) (int, any, error) {
 	return a.endOrder(c, a.Orders.Pay)
 }
 
-// cancelOrder answers POST /v1/orders/{id}/cancel.
 func (a *api) cancelOrder(c *call) (int, any, error) { return a.endOrder(c, a.Orders.Cancel) }
 
 // endOrder ends an order as its buyer asks. The requests take no body, and the Idempotency-Key is optional: an
@@ -69,13 +65,11 @@ func (a *api) endOrder(c *call, end func(context.Context, order.EndRequest) (ord
 	return http.StatusOK, ended.Order, nil
 }
 
-// getOrder answers GET /v1/orders/{id}.
 func (a *api) getOrder(c *call) (int, any, error) {
 	found, err := a.Orders.Order(c.Request.Context(), c.buyer, c.Param("id"))
 	return http.StatusOK, found, err
 }
 
-// listOrders answers GET /v1/orders, the latest first.
 func (a *api) listOrders(c *call) (int, any, error) {
 	find := func(ctx context.Context, before string, limit int) ([]order.Order, error) {
 		return a.Orders.Orders(ctx, c.buyer, before, limit)
@@ -83,7 +77,7 @@ func (a *api) listOrders(c *call) (int, any, error) {
 	return page(c, "orders", validID, find, func(o order.Order) (string, any) { return o.ID, o })
 }
 
-// takePayment answers POST /v1/orders/{id}/pay of a payment service. Its idempotency key is the id of the payment.
+// takePayment takes the word of a payment service. Its idempotency key is the id of the payment.
 func (a *api) takePayment(c *call) (int, any, error) {
 	var body struct {
 		PaymentID string      `json:"payment_id"`
@@ -108,7 +102,6 @@ func (a *api) takePayment(c *call) (int, any, error) {
 	return http.StatusOK, ended.Order, nil
 }
 
-// paymentFailed answers POST /v1/orders/{id}/payment-failed.
 func (a *api) paymentFailed(c *call) (int, any, error) {
 	var body struct {
 		Release bool `json:"release"`
@@ -121,7 +114,6 @@ func (a *api) paymentFailed(c *call) (int, any, error) {
 	return http.StatusOK, now, err
 }
 
-// extendOrder answers POST /v1/orders/{id}/extend.
 func (a *api) extendOrder(c *call) (int, any, error) {
 	if err := decode(c, new(noBody)); err != nil {
 		return 0, nil, err
@@ -131,40 +123,23 @@ func (a *api) extendOrder(c *call) (int, any, error) {
 	return http.StatusOK, now, err
 }
 
-// paymentRefunded answers POST /v1/payments/{payment}/refunded.
 func (a *api) paymentRefunded(c *call) (int, any, error) {
 	if err := decode(c, new(noBody)); err != nil {
 		return 0, nil, err
 	}
 	c.payment, c.outcome = c.Param("payment"), "refunded"
-	p, err := a.Records.Refunded(c.Request.Context(), c.payment)
-	return http.StatusOK, paymentToJSON(p), err
+	refunded, err := a.Store.Refunded(c.Request.Context(), c.payment)
+	return http.StatusOK, refunded, err
 }
 
-// listPayments answers GET /v1/payments, by their ids.
 func (a *api) listPayments(c *call) (int, any, error) {
 	refused := c.Query("refused")
 	if refused != "" && refused != "true" {
 		return 0, nil, fmt.Errorf("%w: refused %.20q: want true, or leave it out for all payments", ErrMalformed, refused)
 	}
 	find := func(ctx context.Context, after string, limit int) ([]order.Payment, error) {
-		return a.Records.Payments(ctx, refused == "true", after, limit)
+		return a.Store.Payments(ctx, refused == "true", after, limit)
 	}
 	valid := func(id string) bool { return order.CheckPaymentID(id) == nil }
-	return page(c, "payments", valid, find, func(p order.Payment) (string, any) { return p.ID, paymentToJSON(p) })
-}
-
-type paymentJSON struct {
-	PaymentID  string      `json:"payment_id"`
-	OrderID    string      `json:"order_id"`
-	Amount     stock.Money `json:"amount"`
-	Refusal    string      `json:"refusal,omitempty"` // the last part of the problem's type; absent if it paid the order
-	CreatedAt  time.Time   `json:"created_at"`        // UTC
-	RefundedAt time.Time   `json:"refunded_at,omitzero"`
-}
-
-func paymentToJSON(p order.Payment) paymentJSON {
-	return paymentJSON{
-		PaymentID: p.ID, OrderID: p.OrderID, Amount: p.Amount, Refusal: p.Refusal, CreatedAt: p.RecordedAt, RefundedAt: p.RefundedAt,
-	}
+	return page(c, "payments", valid, find, func(p order.Payment) (string, any) { return p.ID, p })
 }

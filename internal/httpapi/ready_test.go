@@ -69,7 +69,7 @@ func TestReadyz_shared(t *testing.T) {
 		database, redis := up, up
 		var log bytes.Buffer
 		handler := httpapi.New(httpapi.Config{
-			Orders: fake{}, Stock: gated{}, Log: slog.New(slog.NewTextHandler(&log, nil)), Timeout: 30 * time.Second,
+			Orders: fake{}, Store: gated{}, Log: slog.New(slog.NewTextHandler(&log, nil)), Timeout: 30 * time.Second,
 			Checks: []httpapi.Check{{Name: "database", Try: func(ctx context.Context) error {
 				asked++
 				return database(ctx)

@@ -58,16 +58,6 @@ func (c *call) value(header string) string {
 	return strings.Join(c.Request.Header.Values(header), "\n")
 }
 
-// once returns an error of this kind if one of the headers is repeated.
-func (c *call) once(kind error, headers ...string) error {
-	for _, header := range headers {
-		if n := len(c.Request.Header.Values(header)); n > 1 {
-			return fmt.Errorf("%w: header %s comes %d times: send it once", kind, header, n)
-		}
-	}
-	return nil
-}
-
 // requestIDRule is the rule for a request's X-Request-Id, which is answered and logged: 1 to 64 letters, digits or any
 // of ._:/+=@- .
 var requestIDRule = regexp.MustCompile(`^[A-Za-z0-9._:/+=@-]{1,64}$`)
@@ -169,10 +159,7 @@ func (a *api) admit(c *call) (status int, body any, err error) {
 		}
 	}
 	if c.inAPI() {
-		if err := c.once(ErrMalformed, headerKey, "Content-Type"); err != nil {
-			return 0, nil, err
-		}
-		if err := checkURL(c); err != nil {
+		if err := check(c); err != nil {
 			return 0, nil, err
 		}
 	}
@@ -209,12 +196,11 @@ func (a *api) identify(c *call) (err error) {
 	}
 	scheme, token, _ := strings.Cut(c.value("Authorization"), " ")
 	shown := strings.EqualFold(scheme, "Bearer") && token != ""
-	repeated := c.once(auth.ErrToken, "Authorization")
 	switch {
 	case !shown:
 		err = errNoToken
-	case repeated != nil:
-		err = repeated
+	case len(c.Request.Header.Values("Authorization")) > 1:
+		err = fmt.Errorf("%w: header Authorization comes more than once", auth.ErrToken)
 	case c.route.caller == buyer:
 		c.buyer, err = a.Buyers.Verify(token)
 		if err == nil && order.CheckBuyer(c.buyer) != nil {
@@ -243,9 +229,14 @@ func (a *api) identify(c *call) (err error) {
 // may have other parameters.
 func (c *call) inAPI() bool { return strings.HasPrefix(c.route.path, "/v1/") }
 
-// checkURL refuses impossible names of SKUs and ids of orders, query parameters other than the route's, and repeated
-// ones: a mistyped filter must not be ignored.
-func checkURL(c *call) error {
+// check refuses repeated headers, impossible names of SKUs and ids of orders, query parameters other than the route's, and
+// repeated ones: a mistyped filter must not be ignored.
+func check(c *call) error {
+	for _, header := range []string{headerKey, "Content-Type"} {
+		if n := len(c.Request.Header.Values(header)); n > 1 {
+			return fmt.Errorf("%w: header %s comes %d times: send it once", ErrMalformed, header, n)
+		}
+	}
 	for _, p := range c.Params {
 		switch {
 		case p.Key == "sku" && !stock.ValidName(p.Value):

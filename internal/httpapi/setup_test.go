@@ -67,7 +67,7 @@ func newInstance(t testing.TB, i instance, change func(*httpapi.Config)) *shop {
 	})
 	service := order.New(order.Config{Store: i.db, Strategy: lanes, Ends: lanes, Hold: i.hold})
 	s := &shop{db: i.db, config: httpapi.Config{
-		Orders: service, Records: i.db, Stock: i.db,
+		Orders: service, Store: i.db,
 		Identify: byHeader, BuyersPay: true, OperatorToken: secret(t, operatorToken), PaymentsToken: secret(t, paymentsToken),
 		Timeout: 30 * time.Second, OperatorTimeout: 30 * time.Second, Log: slog.New(slog.DiscardHandler),
 	}}

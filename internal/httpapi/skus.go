@@ -15,18 +15,15 @@ import (
 	"example.com/shop/internal/stock"
 )
 
-// listSKUs answers GET /v1/skus.
 func (a *api) listSKUs(c *call) (int, any, error) {
-	return page(c, "skus", stock.ValidName, a.Stock.List, func(s stock.SKU) (string, any) { return s.Name, skuToJSON(s) })
+	return page(c, "skus", stock.ValidName, a.Store.List, func(s stock.SKU) (string, any) { return s.Name, skuToJSON(s) })
 }
 
-// getSKU answers GET /v1/skus/{sku}.
 func (a *api) getSKU(c *call) (int, any, error) {
-	sku, err := a.Stock.SKU(c.Request.Context(), c.Param("sku"))
+	sku, err := a.Store.SKU(c.Request.Context(), c.Param("sku"))
 	return http.StatusOK, skuToJSON(sku), err
 }
 
-// createSKU answers POST /v1/skus, for the operator.
 func (a *api) createSKU(c *call) (int, any, error) {
 	var body struct {
 		SKU           string      `json:"sku"`
@@ -44,7 +41,7 @@ func (a *api) createSKU(c *call) (int, any, error) {
 		err = stock.CheckLimit(sku.LimitPerBuyer)
 	}
 	if err == nil {
-		err = a.Stock.Create(c.Request.Context(), sku)
+		err = a.Store.Create(c.Request.Context(), sku)
 	}
 	if err != nil {
 		return 0, nil, err
@@ -53,7 +50,6 @@ func (a *api) createSKU(c *call) (int, any, error) {
 	return http.StatusCreated, skuToJSON(sku), nil
 }
 
-// changeSKU answers PATCH /v1/skus/{sku}.
 func (a *api) changeSKU(c *call) (int, any, error) {
 	var body struct {
 		LimitPerBuyer int64 `json:"limit_per_buyer"`
@@ -62,11 +58,10 @@ func (a *api) changeSKU(c *call) (int, any, error) {
 	if err := decode(c, &body); err != nil {
 		return 0, nil, err
 	}
-	after, err := a.Stock.SetLimitPerBuyer(c.Request.Context(), c.Param("sku"), body.LimitPerBuyer)
+	after, err := a.Store.SetLimitPerBuyer(c.Request.Context(), c.Param("sku"), body.LimitPerBuyer)
 	return http.StatusOK, skuToJSON(after), err
 }
 
-// restock answers POST /v1/skus/{sku}/movements.
 func (a *api) restock(c *call) (int, any, error) {
 	var body struct {
 		Kind  stock.Kind `json:"kind"`
@@ -83,7 +78,7 @@ func (a *api) restock(c *call) (int, any, error) {
 		return 0, nil, fmt.Errorf("%w: kind %.20q: want %q, the only one that is not an order's", stock.ErrInvalid, body.Kind, stock.Supply)
 	}
 	delivery := stock.Delivery{SKU: c.Param("sku"), Key: key, Units: body.Units, At: time.Now()}
-	after, replayed, err := a.Stock.Supply(c.Request.Context(), delivery)
+	after, replayed, err := a.Store.Supply(c.Request.Context(), delivery)
 	if replayed {
 		c.Header(headerReplayed, "true")
 	}
@@ -91,10 +86,9 @@ func (a *api) restock(c *call) (int, any, error) {
 	return http.StatusCreated, skuToJSON(after), err
 }
 
-// listMovements answers GET /v1/skus/{sku}/movements, the earliest first.
 func (a *api) listMovements(c *call) (int, any, error) {
 	find := func(ctx context.Context, after string, limit int) ([]stock.Movement, error) {
-		return a.Stock.Movements(ctx, c.Param("sku"), after, limit)
+		return a.Store.Movements(ctx, c.Param("sku"), after, limit)
 	}
 	return page(c, "movements", validID, find, func(m stock.Movement) (string, any) {
 		return m.ID, movementJSON{
@@ -124,13 +118,13 @@ type movementJSON struct {
 	CreatedAt time.Time `json:"created_at"` // UTC
 }
 
-// audit answers GET /v1/audit. The status is 200 also if there are differences.
+// audit answers with status 200 also if there are differences.
 func (a *api) audit(c *call) (int, any, error) {
 	sku, one := c.GetQuery("sku")
 	if one && sku == "" {
 		return 0, nil, errNoSKU
 	}
-	report, err := Audit(c.Request.Context(), a.Stock, sku)
+	report, err := Audit(c.Request.Context(), a.Store, sku)
 	return http.StatusOK, report, err
 }
 
@@ -156,7 +150,7 @@ type accountJSON struct {
 }
 
 // Audit returns the report on one SKU or, for an empty name, on all. With an error, it is on what was read before.
-func Audit(ctx context.Context, books Stock, sku string) (AuditReport, error) {
+func Audit(ctx context.Context, books Store, sku string) (AuditReport, error) {
 	r := AuditReport{SKUs: []accountJSON{}, Differences: []stock.Difference{}}
 	err := books.Audit(ctx, sku, func(a stock.Account) error {
 		if r.Compared++; r.Compared <= maxAudit {

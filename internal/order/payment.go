@@ -16,18 +16,18 @@ import (
 const OwnWord = "buyer:"
 
 // Payment is a payment provider's word that a buyer has paid for an order. It is on record for ever, under the provider's
-// id: providers repeat themselves for days.
+// id: providers repeat themselves for days. Its JSON is that of the API.
 type Payment struct {
-	ID      string // the provider's
-	OrderID string
-	Amount  stock.Money
+	ID      string      `json:"payment_id"` // the provider's
+	OrderID string      `json:"order_id"`
+	Amount  stock.Money `json:"amount"`
 
 	// Refusal is the code of the reason why the payment does not pay its order, so that the money has to be refunded. It is
 	// empty for the payment that paid the order.
-	Refusal string
+	Refusal string `json:"refusal,omitempty"`
 
-	RecordedAt time.Time // UTC, by the database's clock
-	RefundedAt time.Time // by the same clock; zero until then
+	RecordedAt time.Time `json:"created_at"`           // UTC, by the database's clock
+	RefundedAt time.Time `json:"refunded_at,omitzero"` // by the same clock; zero until then
 }
 
 // Reasons why a payment does not pay its order. ErrExpired and ErrState are the other two. The money has to be refunded.

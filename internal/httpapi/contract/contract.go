@@ -42,7 +42,7 @@ var (
 
 // load keeps the operations that are at the server with this URL.
 func load(server, refusal string) *Contract {
-	doc, err := openapi3.NewLoader().LoadFromData(httpapi.OpenAPI())
+	doc, err := openapi3.NewLoader().LoadFromData(httpapi.OpenAPI)
 	if err == nil {
 		err = doc.Validate(context.Background())
 	}
