@@ -3,8 +3,8 @@ package main
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
+	"os"
 
 	"github.com/dustin/go-humanize/english"
 
@@ -41,43 +41,44 @@ Examples:
   shop audit --mysql 'shop:secret@tcp(db:3306)/shop' --sku mug --json`
 }
 
-func (a *auditCommand) Run(ctx context.Context, p *program) (err error) {
-	a.Log = p.log
-	database, err := openDatabase(ctx, false, a.DatabaseSettings)
+func (a *auditCommand) Run(ctx context.Context, p *program) error {
+	database, err := p.open(ctx, false, a.DatabaseSettings)
 	if err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, database.Close()) }()
+	defer database.Close()
 	if err := app.UpToDate(ctx, database); err != nil {
 		return err
 	}
+	audit := a.asLines
 	if a.JSON {
-		return a.asJSON(ctx, p, database)
+		audit = a.asJSON
 	}
-	return a.asLines(ctx, p, database)
-}
-
-func (a *auditCommand) asJSON(ctx context.Context, p *program, database *store.Store) error {
-	report, err := httpapi.Audit(ctx, database, a.SKU)
+	ok, err := audit(ctx, database)
 	if err != nil {
 		return fmt.Errorf("audit: %w", err)
 	}
-	encoder := json.NewEncoder(p.stdout)
-	encoder.SetIndent("", "  ")
-	if err := encoder.Encode(report); err != nil {
-		return fmt.Errorf("print: %w", err)
-	}
-	if !report.OK {
+	if !ok {
 		return app.ErrPrinted
 	}
 	return nil
 }
 
+func (a *auditCommand) asJSON(ctx context.Context, database *store.Store) (ok bool, err error) {
+	report, err := httpapi.Audit(ctx, database, a.SKU)
+	if err != nil {
+		return false, err
+	}
+	encoder := json.NewEncoder(os.Stdout)
+	encoder.SetIndent("", "  ")
+	return report.OK, encoder.Encode(report)
+}
+
 // asLines prints each difference when it is found, so that memory does not grow with their number.
-func (a *auditCommand) asLines(ctx context.Context, p *program, database *store.Store) error {
+func (a *auditCommand) asLines(ctx context.Context, database *store.Store) (ok bool, err error) {
 	var skus, lines, ordered, differences int
 	var supplied, oversold int64
-	err := database.Audit(ctx, a.SKU,
+	err = database.Audit(ctx, a.SKU,
 		func(account stock.Account) error {
 			skus++
 			lines += int(account.Orders) // an order of several SKUs has a line of each
@@ -95,17 +96,14 @@ func (a *auditCommand) asLines(ctx context.Context, p *program, database *store.
 			if d.OrderID != "" {
 				where += " order " + d.OrderID
 			}
-			_, err := fmt.Fprintf(p.stdout, "%s%s: %s\n", d.Invariant, where, d.Detail)
+			_, err := fmt.Printf("%s%s: %s\n", d.Invariant, where, d.Detail)
 			return err
 		})
 	if err != nil {
-		return fmt.Errorf("audit: %w", err)
+		return false, err
 	}
-	fmt.Fprintf(p.stdout, "%s, %s, %s ordered of %d supplied, %d oversold: %s\n",
+	fmt.Printf("%s, %s, %s ordered of %d supplied, %d oversold: %s\n",
 		english.Plural(skus, "SKU", ""), english.Plural(lines, "order line", ""), english.Plural(ordered, "unit", ""),
 		supplied, oversold, english.Plural(differences, "difference", ""))
-	if differences > 0 {
-		return app.ErrPrinted
-	}
-	return nil
+	return differences == 0, nil
 }

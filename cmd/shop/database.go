@@ -17,9 +17,10 @@ import (
 	"example.com/shop/internal/store"
 )
 
-// openDatabase opens the database of a command. With create it creates the data folder; without, a folder without a
-// shop is an error.
-func openDatabase(ctx context.Context, create bool, s app.DatabaseSettings) (*store.Store, error) {
+// open opens the database of a command. With create it creates the data folder; without, a folder without a shop is an
+// error.
+func (p *program) open(ctx context.Context, create bool, s app.DatabaseSettings) (*store.Store, error) {
+	s.Log = p.log
 	switch {
 	case s.Data == "":
 	case create:
@@ -47,18 +48,17 @@ Example:
   shop migrate --mysql 'shop:secret@tcp(db1:3306,db2:3306,db3:3306)/shop'    on the one that takes writes`
 }
 
-func (m *migrateCommand) Run(ctx context.Context, p *program) (err error) {
-	m.Log = p.log
-	database, err := openDatabase(ctx, true, m.DatabaseSettings)
+func (m *migrateCommand) Run(ctx context.Context, p *program) error {
+	database, err := p.open(ctx, true, m.DatabaseSettings)
 	if err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, database.Close()) }()
+	defer database.Close()
 	applied, err := database.Migrate(ctx)
 	if err != nil {
 		return fmt.Errorf("%s: %w", database.Name(), err)
 	}
-	fmt.Fprintf(p.stdout, "%s: the schema took %s and is up to date\n", database.Name(), english.Plural(applied, "step", ""))
+	fmt.Printf("%s: the schema took %s and is up to date\n", database.Name(), english.Plural(applied, "step", ""))
 	return nil
 }
 
@@ -80,17 +80,16 @@ Examples:
   shop seed --mysql 'shop:secret@tcp(db:3306)/shop' --sku mug --units 100 --sku shirt --units 25 --price 1900`
 }
 
-func (s *seedCommand) Run(ctx context.Context, p *program) (err error) {
+func (s *seedCommand) Run(ctx context.Context, p *program) error {
 	skus, err := s.skus(time.Now())
 	if err != nil {
 		return app.UsageError{Err: err}
 	}
-	s.Log = p.log
-	database, err := openDatabase(ctx, true, s.DatabaseSettings)
+	database, err := p.open(ctx, true, s.DatabaseSettings)
 	if err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, database.Close()) }()
+	defer database.Close()
 	if err := app.Prepare(ctx, database); err != nil {
 		return err
 	}
@@ -102,7 +101,7 @@ func (s *seedCommand) Run(ctx context.Context, p *program) (err error) {
 		if sku.LimitPerBuyer > 0 {
 			limit = fmt.Sprintf(", %d for each buyer", sku.LimitPerBuyer)
 		}
-		fmt.Fprintf(p.stdout, "%s: %s at %d minor units of %s%s\n", sku.Name, english.Plural(int(sku.Level.Supplied), "unit", ""), sku.Price.Minor, sku.Price.Currency, limit)
+		fmt.Printf("%s: %s at %d minor units of %s%s\n", sku.Name, english.Plural(int(sku.Level.Supplied), "unit", ""), sku.Price.Minor, sku.Price.Currency, limit)
 	}
 	return nil
 }
@@ -134,12 +133,12 @@ func (s *seedCommand) skus(now time.Time) ([]stock.SKU, error) {
 }
 
 // prepareFolder creates the data folder of a shop and its database, with demo SKUs if it has no SKU.
-func prepareFolder(ctx context.Context, s app.DatabaseSettings) (err error) {
-	database, err := openDatabase(ctx, true, s)
+func (p *program) prepareFolder(ctx context.Context, s app.DatabaseSettings) error {
+	database, err := p.open(ctx, true, s)
 	if err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, database.Close()) }()
+	defer database.Close()
 	if err := app.Prepare(ctx, database); err != nil {
 		return err
 	}
@@ -153,7 +152,7 @@ func prepareFolder(ctx context.Context, s app.DatabaseSettings) (err error) {
 		return err
 	}
 	// Another shop on the same folder may create them at the same time.
-	if err := database.Create(ctx, skus...); err != nil && !errors.Is(err, order.ErrExists) {
+	if err := database.Create(ctx, skus...); !errors.Is(err, order.ErrExists) {
 		return err
 	}
 	return nil
@@ -173,14 +172,14 @@ Example:
   shop backup --data ./data monday.db`
 }
 
-func (b *backupCommand) Run(ctx context.Context, p *program) (err error) {
+func (b *backupCommand) Run(ctx context.Context, p *program) error {
 	settings := app.Default().DatabaseSettings
-	settings.Data, settings.Log = b.Data, p.log
-	database, err := openDatabase(ctx, false, settings)
+	settings.Data = b.Data
+	database, err := p.open(ctx, false, settings)
 	if err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, database.Close()) }()
+	defer database.Close()
 	err = database.BackUp(ctx, b.To)
 	if errors.Is(err, fs.ErrExist) {
 		return fmt.Errorf("backup: %s is there already, and nothing is overwritten: name another file", b.To)
@@ -188,6 +187,6 @@ func (b *backupCommand) Run(ctx context.Context, p *program) (err error) {
 	if err != nil {
 		return fmt.Errorf("backup: %w", err)
 	}
-	fmt.Fprintf(p.stdout, "%s is a copy of the %s\n", b.To, database.Name())
+	fmt.Printf("%s is a copy of the %s\n", b.To, database.Name())
 	return nil
 }

@@ -13,7 +13,6 @@
 package main
 
 import (
-	"io"
 	"log/slog"
 	"os"
 	"slices"
@@ -40,9 +39,8 @@ type commandLine struct {
 
 // program is what the commands share.
 type program struct {
-	stdout io.Writer
-	log    *slog.Logger
-	json   bool // the format of the log
+	log  *slog.Logger
+	json bool // the format of the log
 }
 
 func main() {
@@ -52,7 +50,7 @@ func main() {
 	}
 	var line commandLine
 	os.Exit(app.Main(app.UntilSignal(), "shop", "A shop that never oversells.", args, &line, func(parsed *kong.Context) error {
-		p := &program{stdout: os.Stdout, log: line.Logger(os.Stderr), json: line.LogFormat == "json"}
+		p := &program{log: line.Logger(os.Stderr), json: line.LogFormat == "json"}
 		// OpenTelemetry logs by a logger of the whole process.
 		otel.SetErrorHandler(otel.ErrorHandlerFunc(func(err error) { p.log.Warn("traces are not sent", "error", err) }))
 		return parsed.Run(p)

@@ -25,7 +25,7 @@ Example:
 }
 
 // Run asks /readyz.
-func (r *readyCommand) Run(ctx context.Context, p *program) error {
+func (r *readyCommand) Run(ctx context.Context) error {
 	base, err := url.Parse(r.URL)
 	if err != nil || (base.Scheme != "http" && base.Scheme != "https") || base.Host == "" {
 		return app.UsageError{Err: fmt.Errorf("--url %q: want a URL such as http://127.0.0.1:8080", r.URL)}
@@ -54,6 +54,6 @@ func (r *readyCommand) Run(ctx context.Context, p *program) error {
 	if ready.Without != nil {
 		said += ", without " + strings.Join(ready.Without, " and ")
 	}
-	fmt.Fprintln(p.stdout, said)
+	fmt.Println(said)
 	return nil
 }

@@ -3,9 +3,7 @@ package main
 import (
 	"cmp"
 	"context"
-	"errors"
 	"fmt"
-	"io"
 	"math"
 	"net"
 	"strconv"
@@ -52,7 +50,7 @@ func (s *serveCommand) Run(ctx context.Context, p *program) error {
 			return nil, err
 		}
 		if s.Data != "" {
-			if err := prepareFolder(ctx, s.DatabaseSettings); err != nil {
+			if err := p.prepareFolder(ctx, s.DatabaseSettings); err != nil {
 				return nil, err
 			}
 		}
@@ -65,9 +63,7 @@ func (s *serveCommand) Run(ctx context.Context, p *program) error {
 			return nil, err
 		}
 		if !p.json { // a program that reads JSON has the line "shop is open" of the log
-			if _, err := io.WriteString(p.stdout, s.greeting(shop, temporary, made)); err != nil {
-				return nil, errors.Join(err, shop.Shutdown(context.WithoutCancel(ctx)))
-			}
+			fmt.Print(s.greeting(shop, temporary, made))
 		}
 		return shop, nil
 	})

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"os"
 	"path/filepath"
 	"strings"
@@ -64,7 +63,7 @@ func (c *tokenCommand) Run(ctx context.Context, p *program) error {
 		lines.WriteString(token + "\n")
 		expires = until
 	}
-	if _, err := io.WriteString(p.stdout, lines.String()); err != nil {
+	if _, err := fmt.Print(lines.String()); err != nil {
 		return fmt.Errorf("print: %w", err)
 	}
 	p.log.InfoContext(ctx, "tokens minted", "buyers", len(c.Buyers), "good_until", expires)

@@ -242,20 +242,13 @@ func (p *Parts) handlers(draining func() bool) (buyers, operator http.Handler) {
 		config.Checks = append(config.Checks, p.check("redis", p.Strategy != "redis", leaseCheck(p.lockStore, p.Settings.Redis)))
 	}
 	if len(p.Database.Hosts()) > 1 {
-		config.Primary = func() string {
-			host, _, _ := p.Database.Primary()
-			return host
-		}
+		config.Primary = p.Database.Primary
 	}
 	if p.traces != nil {
 		config.Trace = p.traces.HTTP(httpapi.IsHealthCheck)
 	}
 	if p.RateLimit > 0 {
-		shared := p.Redis
-		if p.hooks.Alone { // the Redis in a process never forgets that a key was there
-			shared = nil
-		}
-		config.Limiter = httpapi.NewLimiter(shared, p.RateLimit, p.log)
+		config.Limiter = httpapi.NewLimiter(p.Redis, p.RateLimit, p.log)
 	}
 	if !p.TokenSecret.IsZero() {
 		config.Buyers = auth.New(p.TokenSecret)
@@ -319,6 +312,6 @@ type Hooks struct {
 	Spans sdktrace.SpanExporter
 
 	// Alone says that the Redis belongs to this process, also where Settings.Redis does not name it yet: the strategy redis is
-	// allowed, rate limits stay in the process, and no second shop may serve the data folder.
+	// allowed, and no second shop may serve the data folder.
 	Alone bool
 }

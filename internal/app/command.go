@@ -53,7 +53,9 @@ func UntilSignal() context.Context {
 // Main parses the command line and the environment of a program into line, a struct for kong, calls run, and returns the
 // exit code. It prints errors to standard error. A Run method of a command gets ctx. Empty variables are ignored, as
 // compose files leave them.
-func Main(ctx context.Context, name, about string, args []string, line any, run func(*kong.Context) error, options ...kong.Option) (code int) {
+func Main(ctx context.Context, name, about string, args []string, line any,
+	run func(*kong.Context) error, options ...kong.Option,
+) (code int) {
 	logging.Disable() // go-redis logs by a logger of the whole process, and returns the errors that it logs
 	for _, variable := range os.Environ() {
 		if name, value, _ := strings.Cut(variable, "="); value == "" && strings.HasPrefix(name, "SHOP_") {

@@ -43,22 +43,15 @@ func expiry(every time.Duration, orders *order.Service) job {
 	}}
 }
 
-// purge deletes the idempotency keys that are older than keep, ten minutes late at most.
-func purge(db *store.Store, keep time.Duration) job {
-	return job{"keys", 10 * time.Minute, func(ctx context.Context) (int, error) { return db.PurgeKeys(ctx, keep) }}
-}
-
 const refundsJob = "refunds"
 
 // refunds reports for how long refused payments have waited for their refunds, which the payment service makes.
-func refunds(db *store.Store, lags func(time.Duration)) job {
-	return job{refundsJob, time.Minute, func(ctx context.Context) (int, error) {
-		lag, err := db.RefundLag(ctx)
-		if err == nil {
-			lags(lag)
-		}
-		return 0, err
-	}}
+func (p *Parts) refunds(ctx context.Context) (int, error) {
+	lag, err := p.Database.RefundLag(ctx)
+	if err == nil {
+		p.metrics.Job(refundsJob).Lags(lag)
+	}
+	return 0, err
 }
 
 // off is the time of a daily job that does not run.
@@ -131,8 +124,8 @@ func audit(ctx context.Context, db *store.Store, log *slog.Logger) (differences 
 func (p *Parts) startJobs() (stop func(), ended <-chan struct{}) {
 	list := []job{
 		expiry(cmp.Or(p.SweepEvery, time.Second), p.orders),
-		purge(p.Database, p.KeepKeys),
-		refunds(p.Database, p.metrics.Job(refundsJob).Lags),
+		{"keys", 10 * time.Minute, func(ctx context.Context) (int, error) { return p.Database.PurgeKeys(ctx, p.KeepKeys) }},
+		{refundsJob, time.Minute, p.refunds},
 	}
 	if p.ReconcileAt != off {
 		at, _ := parseDaily(p.ReconcileAt) // the settings are valid

@@ -190,11 +190,8 @@ func readRedis(address string) (r *redisServers, err error) {
 // check is the rules for all forms.
 func (r *redisServers) check() error {
 	for _, addr := range r.addrs {
-		if strings.Contains(addr, "@") { // of addr=secret@host:port
+		if _, port, err := net.SplitHostPort(addr); err != nil || port == "" || strings.Contains(addr, "@") { // addr=secret@host:port
 			return errors.New("redis: want HOST:PORT in addr; user and password are before the first host")
-		}
-		if _, port, err := net.SplitHostPort(addr); err != nil || port == "" {
-			return fmt.Errorf("redis: %q: want host:port or a redis:// URL", addr)
 		}
 	}
 	if config := *r.tls; config != nil {

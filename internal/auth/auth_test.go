@@ -254,7 +254,7 @@ func TestReadSecretFile(t *testing.T) {
 		}
 	}
 	for _, c := range []struct{ path, says string }{
-		{file(t, secretText+"\n\n", 0o600), "it is in "}, {file(t, "", 0o600), "is empty: restore the secret, or remove the file"},
+		{file(t, secretText+"\n\n", 0o600), "has another text"}, {file(t, "", 0o600), "has another text"},
 		{file(t, "lab-only\n", 0o600), "openssl rand -base64 32"}, {file(t, secretText, 0o644), "mode 0644"}, {file(t, secretText, 0o660), "chmod 600"},
 		{filepath.Join(t.TempDir(), "none"), "make one with: (umask 077; openssl rand -base64 32 > "}, {filepath.Dir(link), filepath.Dir(link)}, {os.DevNull, "mode 0666"},
 	} {

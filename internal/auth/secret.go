@@ -80,12 +80,9 @@ func ReadSecretFile(path string) (Secret, error) {
 	if err != nil {
 		return Secret{}, fmt.Errorf("secret: %w", err)
 	}
-	if len(text) == 0 {
-		return Secret{}, fmt.Errorf("secret: %s is empty: restore the secret, or remove the file for a new one, which refuses all earlier tokens", path)
-	}
 	secret, err := NewSecret(strings.TrimSuffix(strings.TrimSuffix(string(text), "\n"), "\r"))
 	if err != nil {
-		return Secret{}, fmt.Errorf("%w; it is in %s", err, path)
+		return Secret{}, fmt.Errorf("%w; %s has another text", err, path)
 	}
 	return secret, nil
 }

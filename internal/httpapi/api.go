@@ -71,8 +71,8 @@ type Config struct {
 	BuyersPay     bool        // on their own word
 
 	Checks   []Check
-	Primary  func() (host string) // which of the database's hosts takes writes; nil if it has one
-	Draining func() bool          // true once the shop shuts down
+	Primary  func() (host string, changes int, err error) // which of the database's hosts takes writes; nil if it has one
+	Draining func() bool                                  // true once the shop shuts down
 
 	Limiter         *Limiter      // of what one buyer asks for
 	MaxInFlight     int           // requests below /v1/ of the buyers' API at a time

@@ -40,7 +40,7 @@ func (a *api) readyz(c *call) (int, any, error) {
 		ready["without"] = without
 	}
 	if a.Primary != nil {
-		ready["primary"] = a.Primary()
+		ready["primary"], _, _ = a.Primary()
 	}
 	return http.StatusOK, ready, nil
 }
