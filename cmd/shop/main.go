@@ -1,12 +1,4 @@
-// Command shop is the server and its operator's commands.
-//
-//	shop serve     sell, over HTTP
-//	shop migrate   bring the database's schema up to date
-//	shop seed      create SKUs with stock
-//	shop audit     compare levels, ledger and orders; exit 1 on a difference
-//	shop backup    copy the database of --data, also while the shop sells
-//	shop token     mint a buyer's token, for development
-//	shop ready     exit 0 if a running shop is ready
+// Command shop is the server and its operator's commands, which commandLine lists.
 //
 // Flags override environment variables, and these override defaults. Empty variables are ignored. Exit codes: 0 done, 1
 // failed, 2 used wrongly. Results go to standard output, logs and errors to standard error.

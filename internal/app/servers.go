@@ -297,12 +297,7 @@ func (f TLSFiles) config(prefix string) (*tls.Config, error) {
 // refusedTLS reports a permanent error of TLS: the server does not speak it, its certificate cannot be verified, or it
 // ended the handshake.
 func refusedTLS(err error) bool {
-	var (
-		plaintext tls.RecordHeaderError
-		untrusted *tls.CertificateVerificationError
-		alert     tls.AlertError
-		remote    *net.OpError // a server's alert after the handshake of TLS 1.3
-	)
-	return errors.As(err, &plaintext) || errors.As(err, &untrusted) || errors.As(err, &alert) ||
-		errors.As(err, &remote) && remote.Op == "remote error"
+	var remote *net.OpError // a server's alert after the handshake of TLS 1.3
+	return errors.As(err, new(tls.RecordHeaderError)) || errors.As(err, new(*tls.CertificateVerificationError)) ||
+		errors.As(err, new(tls.AlertError)) || errors.As(err, &remote) && remote.Op == "remote error"
 }

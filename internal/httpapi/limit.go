@@ -99,10 +99,10 @@ func (l *Limiter) leave(buyer string) {
 // once in a second one asks in the background.
 func (l *Limiter) allow(ctx context.Context, buyer string) error {
 	report, wait, err := l.take(buyer)
-	switch {
-	case err != nil || report == 0:
+	if err != nil || report == 0 {
 		return err
-	case !wait:
+	}
+	if !wait {
 		go func() { _ = l.ask(context.WithoutCancel(ctx), buyer, report) }()
 		return nil
 	}
@@ -153,16 +153,8 @@ func (l *Limiter) take(buyer string) (report int, wait bool, err error) {
 // ask takes tokens from the bucket in Redis, the last one for a request that waits: it returns an errRateLimit if there is
 // none for that. Tokens that it cannot take stay unreported. After Redis' clock stepped back, a buyer's bucket there begins
 // anew.
-func (l *Limiter) ask(ctx context.Context, buyer string, tokens int) (err error) {
+func (l *Limiter) ask(ctx context.Context, buyer string, tokens int) error {
 	asked, unreported := time.Now(), tokens-1
-	defer func() {
-		l.mu.Lock()
-		defer l.mu.Unlock()
-		b := l.buckets[buyer]
-		b.unreported += unreported
-		b.asking--
-		l.buckets[buyer] = b
-	}()
 	asking, cancel := context.WithTimeout(ctx, countTimeout)
 	defer cancel()
 	result, err := l.rate.AllowN(asking, "buyer:"+buyer, l.limit, tokens)
@@ -171,28 +163,31 @@ func (l *Limiter) ask(ctx context.Context, buyer string, tokens int) (err error)
 	} else if err == nil && tokens > 1 { // there are not enough for all
 		result, err = l.rate.Allow(asking, "buyer:"+buyer, l.limit)
 	}
-	if err != nil && ctx.Err() != nil { // no failure of Redis
-		return ctx.Err()
+	if err == nil && result.RetryAfter > time.Second { // no token takes longer: the clock of Redis has stepped back
+		_ = l.rate.Reset(asking, "buyer:"+buyer)
+		unreported, result.Allowed = 0, 1
 	}
-	l.note(ctx, asked, err)
+	l.note(ctx, buyer, unreported, asked, err)
 	switch {
 	case err != nil:
-	case result.RetryAfter > time.Second: // no token takes longer: the clock of Redis has stepped back
-		_ = l.rate.Reset(asking, "buyer:"+buyer)
-		unreported = 0
+		return ctx.Err() // nil after a failure of Redis
 	case result.Allowed == 0:
 		return refusedError{error: errRateLimit, wait: result.RetryAfter}
 	}
 	return nil
 }
 
-// note records what came of asking Redis. That a crowd waits too long is no failure while Redis answers some; what was asked
-// before a failure does not end it.
-func (l *Limiter) note(ctx context.Context, asked time.Time, err error) {
+// note records what came of asking Redis. That a crowd waits too long is no failure while Redis answers some, nor is the end
+// of ctx; what was asked before a failure does not end it.
+func (l *Limiter) note(ctx context.Context, buyer string, unreported int, asked time.Time, err error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
+	b := l.buckets[buyer]
+	b.unreported += unreported
+	b.asking--
+	l.buckets[buyer] = b
 	switch {
-	case err != nil && asked.Before(l.answered), err == nil && asked.Before(l.failed):
+	case err != nil && (ctx.Err() != nil || asked.Before(l.answered)), err == nil && asked.Before(l.failed):
 		return
 	case err != nil:
 		l.failed = time.Now()

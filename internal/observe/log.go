@@ -33,7 +33,6 @@ type handler struct{ slog.Handler }
 // NewHandler returns a handler that adds the ids of the request and the trace to the records that next logs.
 func NewHandler(next slog.Handler) slog.Handler { return handler{next} }
 
-// Handle implements slog.Handler.
 func (h handler) Handle(ctx context.Context, r slog.Record) error {
 	if id := Request(ctx); id != "" {
 		r.AddAttrs(slog.String("request_id", id))
@@ -44,15 +43,11 @@ func (h handler) Handle(ctx context.Context, r slog.Record) error {
 	return h.Handler.Handle(ctx, r)
 }
 
-// WithAttrs implements slog.Handler.
 func (h handler) WithAttrs(attrs []slog.Attr) slog.Handler {
 	return handler{h.Handler.WithAttrs(attrs)}
 }
 
-// WithGroup implements slog.Handler.
-func (h handler) WithGroup(name string) slog.Handler {
-	return handler{h.Handler.WithGroup(name)}
-}
+func (h handler) WithGroup(name string) slog.Handler { return handler{h.Handler.WithGroup(name)} }
 
 // Outage logs a repeated error: the first, the second, the fourth time, and so on, with the number of errors so far;
 // and when it is over. It may be used by many goroutines at once.

@@ -59,7 +59,6 @@ func (t *Traces) Close() {
 // trace of a single span.
 type ofRequests struct{ sdk.SpanProcessor }
 
-// OnEnd implements sdk.SpanProcessor.
 func (p ofRequests) OnEnd(s sdk.ReadOnlySpan) {
 	if s.SpanKind() != trace.SpanKindClient || s.Parent().IsValid() {
 		p.SpanProcessor.OnEnd(s)
