@@ -25,8 +25,7 @@ import (
 	"example.com/shop/internal/store"
 )
 
-// Parts are the open parts of a shop, in the order in which they are opened. Each shop has its own, also if several run
-// in one process. The shop closes them.
+// Parts are the open parts of a shop, in the order in which they are opened. The shop closes them.
 type Parts struct {
 	Settings
 	Database *store.Store
@@ -46,28 +45,23 @@ type Parts struct {
 }
 
 // open opens all parts. The caller has to close what it returns, even with an error.
-func open(ctx context.Context, s Settings, h Hooks) (*Parts, error) {
+func open(ctx context.Context, s Settings, h Hooks) (_ *Parts, err error) {
 	ctx, cancel := context.WithTimeout(ctx, s.StartTimeout)
 	defer cancel()
-	p := &Parts{Settings: s, hooks: h, log: s.log(), metrics: observe.NewMetrics(ThisBuild())}
-	for _, step := range []func(context.Context) error{p.openTraces, p.openDatabase, p.openLocker, p.openOrders} {
+	version, commit := ThisBuild()
+	p := &Parts{Settings: s, hooks: h, log: s.log(), metrics: observe.NewMetrics(version, commit)}
+	if h.Spans != nil {
+		if p.traces, err = observe.StartTraces(ctx, h.Spans, version); err != nil {
+			return p, err
+		}
+		p.OnClose("traces", func() error { p.traces.Close(); return nil })
+	}
+	for _, step := range []func(context.Context) error{p.openDatabase, p.openLocker, p.openOrders} {
 		if err := step(ctx); err != nil {
 			return p, err
 		}
 	}
 	return p, nil
-}
-
-func (p *Parts) openTraces(ctx context.Context) (err error) {
-	if p.hooks.Spans == nil {
-		return nil
-	}
-	version, _ := ThisBuild()
-	if p.traces, err = observe.StartTraces(ctx, p.hooks.Spans, version); err != nil {
-		return err
-	}
-	p.OnClose("traces", func() error { p.traces.Close(); return nil })
-	return nil
 }
 
 func (p *Parts) openDatabase(ctx context.Context) (err error) {
@@ -138,7 +132,6 @@ func (p *Parts) NewLocker(name string, b lock.Backend) *lock.Locker {
 	return locker
 }
 
-// openOrders builds the seller and the order service from the other parts.
 func (p *Parts) openOrders(ctx context.Context) (err error) {
 	p.Shop = strategy.Shop{
 		Store:   p.Database,
@@ -216,7 +209,6 @@ func (p *Parts) close() error {
 	return errors.Join(errs...)
 }
 
-// handlers returns the buyers' API and the operator's.
 func (p *Parts) handlers(draining func() bool) (buyers, operator http.Handler) {
 	config := httpapi.Config{
 		Orders: p.orders,

@@ -33,7 +33,6 @@ type UsageError struct{ Err error }
 
 func (e UsageError) Error() string { return e.Err.Error() }
 
-// Unwrap returns the mistake.
 func (e UsageError) Unwrap() error { return e.Err }
 
 // ErrPrinted means that a command has failed and printed why.

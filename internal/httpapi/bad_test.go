@@ -411,7 +411,7 @@ func TestBadRequests_operator(t *testing.T) {
 	s.wantUnchanged(t, rows)
 }
 
-// "its detail is made for people"
+// "`detail` is made for people"
 func TestProblem_details(t *testing.T) {
 	t.Parallel()
 	s := newShop(t, nil)

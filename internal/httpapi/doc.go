@@ -1,9 +1,10 @@
 // Package httpapi is the shop's HTTP API: routes, JSON, limits, and one table that maps errors to answers. New is the
-// buyers' API, NewOperator the operator's, for a listener that buyers cannot reach. The contract is openapi.yaml: the
-// tests check every answer against it.
+// buyers' API, NewOperator the operator's, for a listener that buyers cannot reach. The contract is openapi.yaml, which also
+// says how strictly bodies and queries are read: the tests check every answer against it.
 //
 // A request passes serve and admit, in serve.go, and its handler, which decodes, calls the service and returns status,
-// body and error; rules live in the service.
+// body and error; rules live in the service. An error without a row in the table is a 500 whose cause is logged and not in
+// the answer.
 //
 // # Authentication
 //
@@ -19,23 +20,10 @@
 // same key with another request is a 422; while the first still runs, a repeat is a 409 with Retry-After. A refusal is
 // not replayed: its key is free. Keys belong to a buyer, those of restocks to a SKU.
 //
-// # Bodies and queries
-//
-// JSON is read strictly: one object, no unknown or repeated field, no null, nothing behind it, whole numbers where
-// units are counted, at most 64 KiB. Below /v1/ a parameter of the URL that the call does not have, or one that comes
-// twice, is a 400, and so is a repeated header that has one value.
-//
 // # Limits
 //
 // Config.Limiter counts a buyer's changes: POSTs below /v1/orders, whatever else is wrong with them. It also bounds the
 // requests of one buyer that run or wait, before Config.MaxInFlight bounds the requests of all below /v1/: one buyer
 // cannot use up what is there for all. The reads of a route have an eighth of MaxInFlight, and run a few at a time: lists do
 // not keep out reads of one order. Every 429 and 503 carries Retry-After, in seconds.
-//
-// # Errors
-//
-// Every error is an RFC 9457 problem (application/problem+json). Its type is stable and made for programs, its detail
-// is made for people. retry_safe tells that the same request, with the same Idempotency-Key, may be sent again as it
-// is: it can succeed and never buys twice. Bad input never is a 5xx. An error without a row in the table is a 500 whose
-// cause is logged and not in the answer.
 package httpapi
