@@ -13,7 +13,6 @@ import (
 	"example.com/shop/internal/lock"
 	"example.com/shop/internal/observe"
 	"example.com/shop/internal/order"
-	"example.com/shop/internal/store"
 )
 
 // job is work that one instance does at a time. Two instances at once, as after a lost lease, do no harm: each job is
@@ -26,21 +25,19 @@ type job struct {
 
 const expiryJob = "expiry"
 
-// expiry expires the orders that were not paid in time.
-func expiry(every time.Duration, orders *order.Service) job {
+// expire expires the orders that were not paid in time.
+func (p *Parts) expire(ctx context.Context) (expired int, err error) {
 	const (
 		atOnce = 512
 		most   = 10 * time.Second // of one run, so that its success is seen; the next follows soon
 	)
-	return job{expiryJob, every, func(ctx context.Context) (expired int, err error) {
-		for began := time.Now(); ; {
-			n, err := orders.ExpireDue(ctx, atOnce)
-			expired += n
-			if err != nil || n < atOnce || time.Since(began) > most {
-				return expired, err
-			}
+	for began := time.Now(); ; {
+		n, err := p.orders.ExpireDue(ctx, atOnce)
+		expired += n
+		if err != nil || n < atOnce || time.Since(began) > most {
+			return expired, err
 		}
-	}}
+	}
 }
 
 const refundsJob = "refunds"
@@ -66,45 +63,45 @@ func parseDaily(at string) (time.Duration, error) {
 	return time.Duration(t.Hour())*time.Hour + time.Duration(t.Minute())*time.Minute, nil
 }
 
-// reconciliation audits all SKUs once a day, from this time of day on by the database's clock. It logs differences and
+const reconcileJob = "reconcile"
+
+// reconcile audits all SKUs once a day, from Settings.ReconcileAt on by the database's clock. It logs differences and
 // changes nothing: an operator has to decide what is right. Rows in the database say that the day's audit was begun in this
 // hour, and that it was made: one that failed is made again in the next hour, by any instance, since the server may still be
 // at its statements.
-func reconciliation(at time.Duration, db *store.Store, log *slog.Logger) job {
-	const name = "reconcile"
-	return job{name, time.Minute, func(ctx context.Context) (differences int, err error) {
-		now, err := db.Now(ctx)
-		if err != nil {
-			return 0, err
-		}
-		now = now.Add(-at)
-		day, try := now.Format(time.DateOnly), name+now.Format(", hour 15")
-		made, err := db.HasRun(ctx, name, day)
-		if err != nil || made {
-			return 0, err
-		}
-		first, err := db.NoteRun(ctx, try, day)
-		if err == nil && !first {
-			err = errors.New("the audit that was begun in this hour has not ended well; the next hour has another")
-		}
-		if err != nil {
-			return 0, err
-		}
-		differences, err = audit(ctx, db, log.With("job", name))
-		if err == nil {
-			_, err = db.NoteRun(context.WithoutCancel(ctx), name, day)
-		}
-		return differences, err
-	}}
+func (p *Parts) reconcile(ctx context.Context) (differences int, err error) {
+	at, _ := parseDaily(p.ReconcileAt) // the settings are valid
+	now, err := p.Database.Now(ctx)
+	if err != nil {
+		return 0, err
+	}
+	now = now.Add(-at)
+	day, try := now.Format(time.DateOnly), reconcileJob+now.Format(", hour 15")
+	made, err := p.Database.HasRun(ctx, reconcileJob, day)
+	if err != nil || made {
+		return 0, err
+	}
+	first, err := p.Database.NoteRun(ctx, try, day)
+	if err == nil && !first {
+		err = errors.New("the audit that was begun in this hour has not ended well; the next hour has another")
+	}
+	if err != nil {
+		return 0, err
+	}
+	differences, err = p.audit(ctx)
+	if err == nil {
+		_, err = p.Database.NoteRun(context.WithoutCancel(ctx), reconcileJob, day)
+	}
+	return differences, err
 }
 
 // audit returns the number of differences, and logs the first 20 of them.
-func audit(ctx context.Context, db *store.Store, log *slog.Logger) (differences int, err error) {
+func (p *Parts) audit(ctx context.Context) (differences int, err error) {
 	// The time limit is there because a run keeps a snapshot of the database open.
 	ctx, cancel := context.WithTimeout(ctx, time.Hour)
 	defer cancel()
-	began := time.Now()
-	report, err := httpapi.Audit(ctx, db, "")
+	began, log := time.Now(), p.log.With("job", reconcileJob)
+	report, err := httpapi.Audit(ctx, p.Database, "")
 	for _, d := range report.Differences[:min(20, len(report.Differences))] {
 		log.Error("accounts differ", "invariant", d.Invariant, "sku", d.SKU, "order_id", d.OrderID, "detail", d.Detail)
 	}
@@ -123,13 +120,12 @@ func audit(ctx context.Context, db *store.Store, log *slog.Logger) (differences 
 // long as the timeouts of a database or Redis that does not answer.
 func (p *Parts) startJobs() (stop func(), ended <-chan struct{}) {
 	list := []job{
-		expiry(cmp.Or(p.SweepEvery, time.Second), p.orders),
+		{expiryJob, cmp.Or(p.SweepEvery, time.Second), p.expire},
 		{"keys", 10 * time.Minute, func(ctx context.Context) (int, error) { return p.Database.PurgeKeys(ctx, p.KeepKeys) }},
 		{refundsJob, time.Minute, p.refunds},
 	}
 	if p.ReconcileAt != off {
-		at, _ := parseDaily(p.ReconcileAt) // the settings are valid
-		list = append(list, reconciliation(at, p.Database, p.log))
+		list = append(list, job{reconcileJob, time.Minute, p.reconcile})
 	}
 	ctx, stop := context.WithCancel(context.Background()) // not that of Start, which may end before the shop
 	var running sync.WaitGroup
