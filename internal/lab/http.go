@@ -39,50 +39,33 @@ func (l *teaching) handler(buyers, operator http.Handler) http.Handler {
 		mux.HandleFunc(pattern, asOperator)
 	}
 	mux.HandleFunc("GET /v1/strategies", func(w http.ResponseWriter, _ *http.Request) {
-		all := make([]strategyJSON, len(l.offers))
-		for i, o := range l.offers {
-			all[i] = strategyJSON{o.Name, o.Lock, o.ends(), o.Take, o.Designed, o.Lesson, o.Missing == "", o.Missing}
-		}
-		answer(w, map[string]any{"strategies": all, "database": l.database, "redis": l.redis}, nil)
+		answer(w, map[string]any{"strategies": l.offers, "database": l.database, "redis": l.redis}, nil)
 	})
-	look := func(w http.ResponseWriter, r *http.Request) {
+	recordings := func(pattern string, do func(ctx context.Context, r *http.Request, name string) (any, error)) {
+		mux.HandleFunc(pattern, func(w http.ResponseWriter, r *http.Request) {
+			ctx, cancel := context.WithTimeout(r.Context(), lookBound)
+			defer cancel()
+			body, err := do(ctx, r, r.PathValue("name"))
+			answer(w, body, err)
+		})
+	}
+	recordings("GET /v1/recordings/{name}", func(ctx context.Context, r *http.Request, name string) (any, error) {
 		seen, err := strconv.ParseUint(cmp.Or(r.URL.Query().Get("seen"), "0"), 10, 31)
 		if err != nil {
-			answer(w, nil, fmt.Errorf("%w: seen: want the version of a recording, 0 or more", ErrInvalid))
-			return
+			return nil, fmt.Errorf("%w: seen: want the version of a recording, 0 or more", ErrInvalid)
 		}
-		recording, err := l.recorder.Look(r.Context(), r.PathValue("name"), int(seen))
-		answer(w, recording, err)
-	}
-	mux.HandleFunc("GET /v1/recordings/{name}", look)
-	mux.HandleFunc("GET /v1/recordings/{name}/lock", func(w http.ResponseWriter, r *http.Request) {
-		ctx, cancel := context.WithTimeout(r.Context(), lookBound)
-		defer cancel()
-		state, err := l.recorder.Holder(ctx, r.PathValue("name"))
-		answer(w, state, err)
+		return l.recorder.Look(ctx, name, int(seen))
 	})
-	mux.HandleFunc("POST /v1/recordings/{name}/{move}", func(w http.ResponseWriter, r *http.Request) {
-		ctx, cancel := context.WithTimeout(r.Context(), lookBound)
-		defer cancel()
-		if err := l.recorder.Do(ctx, Move(r.PathValue("move")), r.PathValue("name")); err != nil {
-			answer(w, nil, err)
-			return
+	recordings("GET /v1/recordings/{name}/lock", func(ctx context.Context, _ *http.Request, name string) (any, error) {
+		return l.recorder.Holder(ctx, name)
+	})
+	recordings("POST /v1/recordings/{name}/{move}", func(ctx context.Context, r *http.Request, name string) (any, error) {
+		if err := l.recorder.Do(ctx, Move(r.PathValue("move")), name); err != nil {
+			return nil, err
 		}
-		look(w, r)
+		return l.recorder.Look(ctx, name, 0)
 	})
 	return mux
-}
-
-// strategyJSON is an Offer.
-type strategyJSON struct {
-	Name      string `json:"name"`
-	Lock      string `json:"lock"` // empty for none
-	LockEnds  string `json:"lock_ends"`
-	Take      string `json:"take"`
-	Designed  bool   `json:"designed"`
-	Lesson    string `json:"lesson"`
-	Available bool   `json:"available"`
-	Reason    string `json:"reason,omitempty"` // why it is not
 }
 
 // answer writes JSON, or a problem of RFC 9457.
@@ -115,8 +98,10 @@ type call struct{ header, answer http.Header }
 
 type callKey struct{}
 
-// maxThink is the longest think time of an order.
-const maxThink = time.Second
+const (
+	maxThink  = time.Second      // of an order
+	lookBound = 10 * time.Second // for a change of a recording, or for the lock's store
+)
 
 // choice is how a request wants its order to be sold.
 type choice struct {
@@ -154,11 +139,9 @@ func (l *teaching) choose(h http.Header) (by choice, q Request, err error) {
 	return by, q, err
 }
 
-// orders lets requests choose, and traces those that place an order.
-func (l *teaching) orders(next httpapi.Orders) httpapi.Orders { return chosenOrders{next, l} }
-
 type service = httpapi.Orders // a field called Orders would hide the method
 
+// chosenOrders let requests choose, and trace those that place an order.
 type chosenOrders struct {
 	service
 	lab *teaching

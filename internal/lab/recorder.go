@@ -57,8 +57,7 @@ const (
 	// Longest is how long a stop lasts that no Move ends; less by the limit of a request, a transaction (30 s) or a COMMIT (10 s).
 	Longest = 10 * time.Minute
 
-	maxRecordings = 64               // the oldest goes first
-	lookBound     = 10 * time.Second // for a change
+	maxRecordings = 64 // the oldest goes first
 )
 
 // Event is something that a request did.
@@ -128,15 +127,12 @@ func (r *Recorder) Begin(ctx context.Context, q Request) (context.Context, *Trac
 	return ctx, t, nil
 }
 
-// Look returns a recording, as soon as its version is higher than the one that was seen before, or after a while as it
-// is.
+// Look returns a recording, as soon as its version is higher than the one that was seen before, or as it is when ctx ends.
 func (r *Recorder) Look(ctx context.Context, name string, seen int) (Recording, error) {
 	t, err := r.get(name)
 	if err != nil {
 		return Recording{}, err
 	}
-	ctx, cancel := context.WithTimeout(ctx, lookBound)
-	defer cancel()
 	for {
 		now, changed := t.look()
 		if now.Version > seen || ctx.Err() != nil {

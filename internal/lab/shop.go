@@ -1,6 +1,7 @@
 package lab
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -13,6 +14,7 @@ import (
 
 	"example.com/shop/internal/app"
 	"example.com/shop/internal/auth"
+	"example.com/shop/internal/httpapi"
 	"example.com/shop/internal/lock"
 	"example.com/shop/internal/lock/redlock"
 	"example.com/shop/internal/order/batch"
@@ -107,7 +109,7 @@ func Start(ctx context.Context, s Settings) (_ *Shop, err error) {
 		Store:    Store,
 		Locker:   Locker,
 		Batch:    batches,
-		Orders:   l.orders,
+		Orders:   func(next httpapi.Orders) httpapi.Orders { return chosenOrders{next, l} },
 		Handler:  l.handler,
 		Strategy: l.open,
 		Alone:    l.settings.Redis == "",
@@ -135,14 +137,7 @@ type teaching struct {
 // batches returns the config of a seller whose batches are in the traces of all their requests. A request that is stepped
 // keeps its rows locked for as long as its leases: others wait for either as long.
 func batches(c batch.Config) batch.Config {
-	c.Patience = c.LeaseWait
-	share := c.Share
-	c.Share = func(ctx context.Context, requests []context.Context) context.Context {
-		if share != nil {
-			ctx = share(ctx, requests)
-		}
-		return Share(ctx, requests)
-	}
+	c.Patience, c.Share = c.LeaseWait, Share
 	return c
 }
 

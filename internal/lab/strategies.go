@@ -20,13 +20,15 @@ const (
 
 // Offer is a strategy and its description.
 type Offer struct {
-	Name     string
-	Lock     string // name of the lock that buyers wait for; empty for none
-	Take     string // how the stock row is changed, for display: a stock.TakeMode or "for-update"
-	Lesson   string // one sentence
-	Designed bool   // to be correct, with any number of instances; the others are wrong on purpose
-	Missing  string // why this shop cannot sell that way; empty if it can
-	Strategy order.Strategy
+	Name      string         `json:"name"`
+	Lock      string         `json:"lock"`      // name of the lock that buyers wait for; empty for none
+	LockEnds  string         `json:"lock_ends"` // what ends it where its holder does not; empty without a lock
+	Take      string         `json:"take"`      // how the stock row is changed, for display: a stock.TakeMode or "for-update"
+	Designed  bool           `json:"designed"`  // to be correct, with any number of instances; the others are wrong on purpose
+	Lesson    string         `json:"lesson"`    // one sentence
+	Available bool           `json:"available"`
+	Missing   string         `json:"reason,omitempty"` // why this shop cannot sell that way; empty if it can
+	Strategy  order.Strategy `json:"-"`
 }
 
 // Offers returns the table of all strategies, the default first. A new strategy is a new row. lanes and batch are the
@@ -88,7 +90,8 @@ func Offers(shop strategy.Shop, lanes, batch order.Strategy, lockers map[string]
 	}
 	for i := range all {
 		o := &all[i]
-		o.Missing = missing[o.Name]
+		o.LockEnds, o.Missing = lockEnds(o.Lock), missing[o.Name]
+		o.Available = o.Missing == ""
 		if slices.Contains(strategy.Names(), o.Name) {
 			o.Strategy = strategy.New(o.Name, shop, o.Strategy, redis)
 		} else {
@@ -98,9 +101,9 @@ func Offers(shop strategy.Shop, lanes, batch order.Strategy, lockers map[string]
 	return all
 }
 
-// ends says what ends the strategy's lock where its holder does not; empty for a strategy without a lock.
-func (o Offer) ends() string {
-	switch o.Lock {
+// lockEnds says what ends a lock where its holder does not.
+func lockEnds(name string) string {
+	switch name {
 	case "":
 		return ""
 	case MemoryLock:

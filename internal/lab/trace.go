@@ -197,12 +197,11 @@ func (t *Trace) expire(ctx context.Context) error {
 	}
 	ended := false
 	for _, key := range keys {
-		switch _, err := store.ForceRelease(ctx, key); {
-		case err == nil:
-			ended = true
-		case !errors.Is(err, lock.ErrLost): // it was released meanwhile, or does not end by time
+		_, err := store.ForceRelease(ctx, key)
+		if err != nil && !errors.Is(err, lock.ErrLost) { // it was released meanwhile, or does not end by time
 			return err
 		}
+		ended = ended || err == nil
 	}
 	if ended {
 		t.add(KindStop, "the lock runs out", "")
