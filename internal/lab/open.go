@@ -24,25 +24,25 @@ import (
 
 // open opens the locks of all strategies that there are servers for, and returns the strategy of the shop.
 func (l *teaching) open(ctx context.Context, p *app.Parts) (_ order.Strategy, err error) {
-	o := &opening{Parts: p, teaching: l, lockers: map[string]strategy.Locker{}}
-	o.add(MemoryLock, lock.NewMemory())
-	wrong := WrongLocks(p.Redis, LockOptions{TTL: p.LockTTL, ShortTTL: l.settings.ShortTTL, MaxWait: p.LockWait})
-	for name, locker := range wrong {
-		o.lockers[name] = Locker(locker)
+	l.Parts = p
+	l.lockers = WrongLocks(p.Redis, LockOptions{TTL: p.LockTTL, ShortTTL: l.settings.ShortTTL, MaxWait: p.LockWait})
+	for name, locker := range l.lockers {
+		l.lockers[name] = Locker(locker)
 	}
-	for _, step := range []func(context.Context) error{o.redlock, o.tables, o.zookeeper} {
+	l.add(MemoryLock, lock.NewMemory())
+	for _, step := range []func(context.Context) error{l.openRedlock, l.openTables, l.openZooKeeper} {
 		if err := step(ctx); err != nil {
 			return nil, err
 		}
 	}
-	o.lockers[strategy.SharedLock] = p.Locker
+	l.lockers[strategy.SharedLock] = p.Locker
 	lanes, batch := p.Seller, p.Seller
 	if p.Strategy == "batch" {
 		lanes = p.NewSeller("lanes", p.Locker) //nolint:contextcheck // it outlives the start
 	} else {
 		batch = p.NewSeller("batch", nil) //nolint:contextcheck // as above
 	}
-	l.offers = Offers(p.Shop, lanes, batch, o.lockers, l.settings.missing())
+	l.offers = Offers(p.Shop, lanes, batch, l.lockers, l.settings.missing())
 	first := slices.IndexFunc(l.offers, func(o Offer) bool { return o.Name == p.Strategy })
 	l.offers = slices.Insert(slices.Delete(slices.Clone(l.offers), first, first+1), 0, l.offers[first])
 	l.redis = RedisVersion(ctx, p.Redis)
@@ -67,84 +67,73 @@ func (s Settings) missing() map[string]string {
 	return missing
 }
 
-// opening is the locks of a shop that is about to open.
-type opening struct {
-	*app.Parts
-	*teaching
-	lockers map[string]strategy.Locker
-}
-
-func (o *opening) add(name string, b lock.Backend) *lock.Locker {
-	locker := o.NewLocker(name, b)
-	o.lockers[name] = Locker(strategy.LockerOf(locker))
+func (l *teaching) add(name string, b lock.Backend) *lock.Locker {
+	locker := l.NewLocker(name, b)
+	l.lockers[name] = Locker(strategy.LockerOf(locker))
 	return locker
 }
 
-func (o *opening) redlock(ctx context.Context) error {
-	addrs := o.settings.Redlock
-	if len(addrs) == 0 && o.settings.Redis == "" {
+func (l *teaching) openRedlock(ctx context.Context) error {
+	addrs := l.settings.Redlock
+	if len(addrs) == 0 {
+		if l.settings.Redis != "" {
+			return nil
+		}
 		embedded, stop, err := StartEmbedded(5)
 		if err != nil {
 			return err
 		}
-		o.OnClose("embedded redlock", stop)
+		l.OnClose("embedded redlock", stop)
 		addrs = embedded
-	}
-	if len(addrs) == 0 {
-		return nil
 	}
 	var nodes []redis.UniversalClient
 	for _, address := range addrs {
-		node, err := o.OpenRedis(ctx, address)
+		node, err := l.OpenRedis(ctx, address)
 		if err != nil {
 			return fmt.Errorf("redlock: %w", err)
 		}
 		nodes = append(nodes, node)
 	}
 	// In a race the nodes are busy, so that an answer may take long; they are near, so that a retry costs little.
-	o.add(RedlockLock, redlock.New(nodes, redlock.Options{
-		NodeTimeout: 500 * time.Millisecond, Delay: 5 * time.Millisecond,
-	}))
+	l.add(RedlockLock, redlock.New(nodes, redlock.Options{NodeTimeout: 500 * time.Millisecond, Delay: 5 * time.Millisecond}))
 	return nil
 }
 
-// tables opens the locks that are tables, which belong to the teaching shop and so are in no migration. With SQLite, the
+// openTables opens the locks that are tables, which belong to the teaching shop and so are in no migration. With SQLite, the
 // ownerless one is in a file of its own: in the shop's, taking the lock would wait for transactions that sell, as it does not
 // in MySQL.
-func (o *opening) tables(ctx context.Context) (err error) {
-	rows := o.Database
-	if o.MySQL != "" {
+func (l *teaching) openTables(ctx context.Context) (err error) {
+	rows := l.Database
+	if l.MySQL != "" {
 		table := mysqllock.New(rows.DB())
 		if err := table.CreateTable(ctx); err != nil {
 			return fmt.Errorf("mysql-lock: make its table: %w", err)
 		}
-		o.add(MySQLLock, table)
+		l.add(MySQLLock, table)
 	} else {
-		rows, err = store.SQLite(ctx, filepath.Join(o.Data, "wrong_locks.db"), store.Options{Through: o.recorder.Database(sql.OpenDB)})
+		rows, err = store.SQLite(ctx, filepath.Join(l.Data, "wrong_locks.db"), store.Options{Through: l.recorder.Database(sql.OpenDB)})
 		if err != nil {
 			return err
 		}
-		o.OnClose("wrong locks", rows.Close)
+		l.OnClose("wrong locks", rows.Close)
 	}
-	ownerless, err := OwnerlessRow(ctx, rows.DB(), o.LockWait)
-	o.lockers["mysql-lock-ownerless"] = Locker(ownerless)
+	ownerless, err := OwnerlessRow(ctx, rows.DB(), l.LockWait)
+	l.lockers["mysql-lock-ownerless"] = Locker(ownerless)
 	return err
 }
 
-// zookeeper waits until it has answered, like the other servers.
-func (o *opening) zookeeper(ctx context.Context) error {
-	address := o.settings.ZooKeeper
+// openZooKeeper waits until it has answered, like the other servers.
+func (l *teaching) openZooKeeper(ctx context.Context) error {
+	address := l.settings.ZooKeeper
 	if address == "" {
 		return nil
 	}
-	nodes, err := zklock.New(strings.Split(address, ","), zklock.Options{
-		SessionTimeout: 3 * o.LockTTL, Trace: o.recorder.ZooKeeper,
-	})
+	nodes, err := zklock.New(strings.Split(address, ","), zklock.Options{SessionTimeout: 3 * l.LockTTL, Trace: l.recorder.ZooKeeper})
 	if err != nil {
 		return fmt.Errorf("zookeeper at %s: %w (--zookeeper, SHOP_ZOOKEEPER)", address, err)
 	}
-	locker := o.add(ZooKeeperLock, nodes)
-	defer o.Announce("zookeeper at " + address)()
+	locker := l.add(ZooKeeperLock, nodes)
+	defer l.Announce("zookeeper at " + address)()
 	for {
 		err := locker.Do(ctx, "start", func(context.Context, *lock.Lease) error { return nil })
 		switch {

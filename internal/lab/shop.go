@@ -18,6 +18,7 @@ import (
 	"example.com/shop/internal/lock"
 	"example.com/shop/internal/lock/redlock"
 	"example.com/shop/internal/order/batch"
+	"example.com/shop/internal/order/strategy"
 	"example.com/shop/internal/store"
 )
 
@@ -129,7 +130,10 @@ func (s *Shop) Shutdown(ctx context.Context) error {
 type teaching struct {
 	settings Settings
 	recorder *Recorder
-	offers   []Offer
+
+	*app.Parts // once they are open
+	lockers    map[string]strategy.Locker
+	offers     []Offer
 
 	database, redis string // names and versions
 }
