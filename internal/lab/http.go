@@ -173,7 +173,6 @@ func (o chosenOrders) Place(ctx context.Context, r order.Request) (placed order.
 // chosen is the strategy of the shop: it sells each order as its request has chosen, and traces that.
 type chosen struct{}
 
-// Sell implements order.Strategy.
 func (chosen) Sell(ctx context.Context, d *order.Draft) error {
 	by, _ := ctx.Value(choiceKey{}).(choice)
 	d.Think = by.think

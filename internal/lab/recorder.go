@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"example.com/shop/internal/lock"
+	"example.com/shop/internal/order/strategy"
 )
 
 var (
@@ -27,12 +28,11 @@ var (
 
 // Kinds of events.
 const (
-	KindStep  = "step"  // of a purchase, or what the lock's store answered
-	KindRedis = "redis" // a command
-	KindSQL   = "sql"   // a statement
-	KindStop  = "stop"  // the request stood still, or goes on
-
-	KindZooKeeper = "zookeeper" // a command, with its answer
+	KindStep      = "step"  // of a purchase, or what the lock's store answered
+	KindRedis     = "redis" // a command
+	KindSQL       = "sql"   // a statement
+	KindStop      = "stop"  // the request stood still, or goes on
+	KindZooKeeper = "zookeeper"
 )
 
 // States of a request.
@@ -112,7 +112,7 @@ func (r *Recorder) Begin(ctx context.Context, q Request) (context.Context, *Trac
 		recording: Recording{Events: []Event{}},
 	}
 	t.stepped.Store(q.Step)
-	if t.recorded() {
+	if q.Name != "" {
 		r.mu.Lock()
 		defer r.mu.Unlock()
 		if slices.ContainsFunc(r.recorded, func(other *Trace) bool { return other.name == t.name }) {
@@ -135,12 +135,13 @@ func (r *Recorder) Look(ctx context.Context, name string, seen int) (Recording, 
 	}
 	for {
 		now, changed := t.look()
-		if now.Version > seen || ctx.Err() != nil {
+		if now.Version > seen {
 			return now, nil
 		}
 		select {
 		case <-changed:
 		case <-ctx.Done():
+			return now, nil
 		}
 	}
 }
@@ -208,12 +209,11 @@ func (r *Recorder) Holder(ctx context.Context, name string) (LockState, error) {
 func (r *Recorder) get(name string) (*Trace, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	for _, t := range r.recorded {
-		if t.name == name {
-			return t, nil
-		}
+	i := slices.IndexFunc(r.recorded, func(t *Trace) bool { return t.name == name })
+	if i < 0 {
+		return nil, fmt.Errorf("%w: %.80q", ErrNotFound, name)
 	}
-	return nil, fmt.Errorf("%w: %.80q", ErrNotFound, name)
+	return r.recorded[i], nil
 }
 
 // of returns the recorded traces that a command belongs to: the traces in its context, or else the latest trace about a SKU that
@@ -233,31 +233,30 @@ func (r *Recorder) of(ctx context.Context, arguments ...any) (_ traces, own bool
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	for _, t := range slices.Backward(r.recorded) {
-		for _, sku := range t.skus {
-			if slices.ContainsFunc(arguments, func(a any) bool { return isAbout(a, sku) }) {
-				return traces{t}, false
-			}
+		if slices.ContainsFunc(arguments, t.isAbout) {
+			return traces{t}, false
 		}
 	}
 	return nil, false
 }
 
-// isAbout reports whether an argument of a command names the lock of a SKU.
-func isAbout(argument any, sku string) bool {
+// isAbout reports whether an argument of a command names the lock of one of the request's SKUs.
+func (t *Trace) isAbout(argument any) bool {
 	text, _ := argument.(string)
 	if bytes, ok := argument.([]byte); ok {
 		text = string(bytes)
 	}
-	_, after, found := strings.Cut(text, "sku:"+sku)
-	return found && (after == "" || after[0] == '}' || after[0] == '/')
+	return slices.ContainsFunc(t.skus, func(sku string) bool {
+		_, after, found := strings.Cut(text, strategy.Key(sku))
+		return found && (after == "" || after[0] == '}' || after[0] == '/')
+	})
 }
 
 // ZooKeeper records a command by the SKU in its path, as zklock.Options.Trace. It never stops: taking or releasing a lock
 // is one step.
 func (r *Recorder) ZooKeeper(command, path, answer string) {
-	all, _ := r.of(context.Background(), path)
-	if !all.died() {
-		shorten := func(text string) string { return short(randomName.ReplaceAllString(text, "$1…")) }
+	shorten := func(text string) string { return short(randomName.ReplaceAllString(text, "$1…")) }
+	if all, _ := r.of(context.Background(), path); !all.died() {
 		all.add(KindZooKeeper, command+" "+shorten(path), shorten(answer))
 	}
 }
@@ -272,11 +271,11 @@ func (r *Recorder) Lock(next lock.Observer) lock.Observer {
 		all, _ := r.of(context.Background(), key)
 		all.add(KindStep, step, detail)
 	}
-	o := next
-	o.Contended = func(key string) { note(key, stepContended, "held by another") }
-	o.Lost = func(key string, cause error) {
+	lost := next.Lost
+	next.Contended = func(key string) { note(key, stepContended, "held by another") }
+	next.Lost = func(key string, cause error) {
 		note(key, "lock-lost", "")
-		next.Lost(key, cause)
+		lost(key, cause)
 	}
-	return o
+	return next
 }

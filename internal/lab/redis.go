@@ -27,7 +27,6 @@ type redisHook struct {
 // DialHook implements redis.Hook. Connections belong to no request.
 func (h redisHook) DialHook(next redis.DialHook) redis.DialHook { return next }
 
-// ProcessHook implements redis.Hook.
 func (h redisHook) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
 	return func(ctx context.Context, c redis.Cmder) error {
 		answer, err := h.note(ctx, c)
@@ -89,12 +88,12 @@ func (h redisHook) text(c redis.Cmder) string {
 		words = append(words, h.scripts[i].Name, short(args[3]), short(owner[strings.LastIndex(owner, ":")+1:]))
 		return strings.Join(words, " ")
 	}
-	for i, argument := range args[1:] {
-		if i == 6 { // more are not shown
-			words = append(words, "…")
-			break
-		}
+	const most = 7
+	for _, argument := range args[1:min(len(args), most)] {
 		words = append(words, short(argument))
+	}
+	if len(args) > most {
+		words = append(words, "…")
 	}
 	return strings.Join(words, " ")
 }

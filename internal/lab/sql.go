@@ -23,7 +23,6 @@ type connector struct {
 	recorder *Recorder
 }
 
-// Connect implements driver.Connector.
 func (c connector) Connect(ctx context.Context) (driver.Conn, error) {
 	opened, err := c.Connector.Connect(ctx)
 	if err != nil {
@@ -50,7 +49,6 @@ type conn struct {
 	recorder *Recorder
 }
 
-// BeginTx implements driver.ConnBeginTx.
 func (c *conn) BeginTx(ctx context.Context, o driver.TxOptions) (driver.Tx, error) {
 	all, _ := c.recorder.of(ctx)
 	if all == nil {
@@ -62,30 +60,23 @@ func (c *conn) BeginTx(ctx context.Context, o driver.TxOptions) (driver.Tx, erro
 	}
 	begun, err := c.fullConn.BeginTx(ctx, o)
 	answer(sqlAnswer(err, "OK"))
-	if err != nil {
-		return nil, err
-	}
-	return tx{begun, context.WithValue(ctx, lineKey{}, sourceLine()), c.recorder}, nil // a COMMIT may come from another goroutine
+	return tx{begun, context.WithValue(ctx, lineKey{}, sourceLine()), c.recorder}, err // a COMMIT may come from another goroutine
 }
 
-// ExecContext implements driver.ExecerContext.
 func (c *conn) ExecContext(ctx context.Context, query string, args []driver.NamedValue) (driver.Result, error) {
 	answer, err := c.note(ctx, query, args)
 	if err != nil {
 		return nil, err
 	}
 	result, err := c.fullConn.ExecContext(ctx, query, args)
-	rows := "OK"
+	var rows int64
 	if err == nil {
-		if n, unknown := result.RowsAffected(); unknown == nil {
-			rows = plural(n, "row")
-		}
+		rows, _ = result.RowsAffected() // both drivers know
 	}
-	answer(sqlAnswer(err, rows))
+	answer(sqlAnswer(err, plural(rows, "row")))
 	return result, err
 }
 
-// QueryContext implements driver.QueryerContext.
 func (c *conn) QueryContext(ctx context.Context, query string, args []driver.NamedValue) (driver.Rows, error) {
 	answer, err := c.note(ctx, query, args)
 	if err != nil {
@@ -119,7 +110,6 @@ type tx struct {
 	recorder *Recorder
 }
 
-// Commit implements driver.Tx.
 func (t tx) Commit() error {
 	all, _ := t.recorder.of(t.ctx)
 	answer, err := all.command(t.ctx, KindSQL, "COMMIT", true)
@@ -171,13 +161,13 @@ func statementText(query string, args []any) string {
 		}
 	}
 	text = strings.Join(strings.Fields(text), " ")
-	if verb, rest, _ := strings.Cut(text, " "); strings.EqualFold(verb, "SELECT") {
+	switch verb, rest, _ := strings.Cut(text, " "); {
+	case strings.EqualFold(verb, "SELECT"):
 		if _, from, found := strings.Cut(rest, " FROM "); found {
 			text = "SELECT … FROM " + from
 		}
-	} else if strings.EqualFold(verb, "INSERT") && !strings.Contains(text, " wrong_locks ") {
-		into, _, _ := strings.Cut(text, " (")
-		text = into
+	case strings.EqualFold(verb, "INSERT") && !strings.Contains(text, " wrong_locks "):
+		text, _, _ = strings.Cut(text, " (")
 	}
 	const most = 200
 	if r := []rune(text); len(r) > most {

@@ -57,12 +57,10 @@ func Locker(next strategy.Locker) strategy.Locker { return tracedLocker{next} }
 
 type tracedLocker struct{ next strategy.Locker }
 
-// AcquireAll implements strategy.Locker.
 func (l tracedLocker) AcquireAll(ctx context.Context, keys ...string) (strategy.Leases, error) {
 	return l.acquire(ctx, keys, func() (strategy.Leases, error) { return l.next.AcquireAll(ctx, keys...) })
 }
 
-// AcquireWith implements strategy.Locker.
 func (l tracedLocker) AcquireWith(ctx context.Context, key string, others ...string) (strategy.Leases, error) {
 	keys := append([]string{key}, others...)
 	return l.acquire(ctx, keys, func() (strategy.Leases, error) { return l.next.AcquireWith(ctx, key, others...) })
@@ -96,7 +94,6 @@ type tracedLeases struct {
 	released  atomic.Bool
 }
 
-// Release implements strategy.Leases.
 func (l *tracedLeases) Release() error {
 	if l.released.Swap(true) {
 		return nil

@@ -16,6 +16,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"example.com/shop/internal/lock"
+	"example.com/shop/internal/order"
 	"example.com/shop/internal/order/strategy"
 )
 
@@ -32,7 +33,7 @@ const (
 	longestPause = 500 * time.Millisecond
 )
 
-// LockOptions are those of the wrong locks.
+// LockOptions are of the wrong locks.
 type LockOptions struct {
 	TTL      time.Duration // of those whose mistake is not that it is short
 	ShortTTL time.Duration // of the others; 0 means 2 ms
@@ -276,10 +277,8 @@ func (l wrongLock) poll(ctx context.Context, key, owner string) error {
 		if l.once {
 			return lock.ErrTimeout
 		}
-		select {
-		case <-time.After(1 + mathrand.N(most)):
-		case <-ctx.Done():
-			return context.Cause(ctx)
+		if err := order.Pause(ctx, 1+mathrand.N(most)); err != nil {
+			return err
 		}
 	}
 }
