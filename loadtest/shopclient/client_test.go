@@ -14,6 +14,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"go.uber.org/goleak"
 
+	"example.com/shop/internal/lab"
 	"example.com/shop/loadtest/shopclient"
 )
 
@@ -123,7 +124,7 @@ func TestClient_unavailable(t *testing.T) {
 		w.WriteHeader(http.StatusServiceUnavailable)
 		_, _ = w.Write([]byte(`{"title":"Lock's store does not answer"}`))
 	})
-	_, err := client.Move(t.Context(), shopclient.MoveExpire, "a-1")
+	_, err := client.Move(t.Context(), lab.Expire, "a-1")
 	if !errors.Is(err, shopclient.ErrUnavailable) || !strings.Contains(err.Error(), "does not answer") {
 		t.Errorf("got %v, want %v with the title", err, shopclient.ErrUnavailable)
 	}

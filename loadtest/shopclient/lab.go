@@ -9,6 +9,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"example.com/shop/internal/lab"
 )
 
 // Strategy is a way to sell, as the shop's table of them describes it.
@@ -82,12 +84,12 @@ type Lab struct {
 }
 
 // Lab returns the shop's table of strategies and its servers, or ErrNotLab.
-func (c *Client) Lab(ctx context.Context) (lab Lab, err error) {
-	err = c.get(ctx, http.MethodGet, "/v1/strategies", nil, &lab)
-	if errors.Is(err, ErrNotFound) || err == nil && len(lab.Strategies) == 0 {
+func (c *Client) Lab(ctx context.Context) (about Lab, err error) {
+	err = c.get(ctx, http.MethodGet, "/v1/strategies", nil, &about)
+	if errors.Is(err, ErrNotFound) || err == nil && len(about.Strategies) == 0 {
 		err = ErrNotLab
 	}
-	return lab, err
+	return about, err
 }
 
 // Create puts units of a new SKU up for sale.
@@ -143,56 +145,22 @@ func (c *Client) Audit(ctx context.Context, sku string) (Audit, error) {
 	return audit, err
 }
 
-// RecordingEnded is the state of a Recording whose request was answered.
-const RecordingEnded = "ended"
-
-// Recording is what a request has done by now, as the shop recorded it.
-type Recording struct {
-	State   string          `json:"state"`
-	Next    string          `json:"next"`    // the step that it has stopped before
-	Line    string          `json:"line"`    // of the source, where it has stopped
-	Version int             `json:"version"` // higher with each change
-	Events  []RecordedEvent `json:"events"`
-}
-
-// RecordedEvent is a step, a command or a statement of a request.
-type RecordedEvent struct {
-	At     int64  `json:"at"` // microseconds since 1970, by the shop's clock
-	Kind   string `json:"kind"`
-	Text   string `json:"text"`
-	Answer string `json:"answer"`
-}
-
 // Recording returns what was recorded under a name as soon as its version is higher than seen, or after a while as it is.
 // ErrNotFound: nothing was, by now.
-func (c *Client) Recording(ctx context.Context, name string, seen int) (r Recording, err error) {
+func (c *Client) Recording(ctx context.Context, name string, seen int) (r lab.Recording, err error) {
 	err = c.get(ctx, http.MethodGet, "/v1/recordings/"+url.PathEscape(name)+"?seen="+strconv.Itoa(seen), nil, &r)
 	return r, err
 }
 
-// LockState is what the store of a lock has of it.
-type LockState struct {
-	Owner string `json:"owner"`  // as in the commands of a Recording, such as AVBEMM…; empty if the lock is free
-	TTL   int64  `json:"ttl_ms"` // what is left; 0 if it has no end
-}
-
 // Lock returns who has the lock that the recorded request has asked for last. The error may say that the store does not
 // know.
-func (c *Client) Lock(ctx context.Context, name string) (s LockState, err error) {
+func (c *Client) Lock(ctx context.Context, name string) (s lab.LockState, err error) {
 	err = c.get(ctx, http.MethodGet, "/v1/recordings/"+url.PathEscape(name)+"/lock", nil, &s)
 	return s, err
 }
 
-// Moves of a recorded request.
-const (
-	MoveStep   = "step"   // take the step that it has stopped before
-	MoveResume = "resume" // go on without further stops
-	MoveDie    = "die"    // end as if its process had died
-	MoveExpire = "expire" // the locks that it has asked for last run out, whoever holds them
-)
-
 // Move makes a move with the request that is recorded under this name.
-func (c *Client) Move(ctx context.Context, move, name string) (r Recording, err error) {
-	err = c.get(ctx, http.MethodPost, "/v1/recordings/"+url.PathEscape(name)+"/"+move, nil, &r)
+func (c *Client) Move(ctx context.Context, move lab.Move, name string) (r lab.Recording, err error) {
+	err = c.get(ctx, http.MethodPost, "/v1/recordings/"+url.PathEscape(name)+"/"+string(move), nil, &r)
 	return r, err
 }

@@ -9,7 +9,7 @@ import (
 	"sync"
 	"time"
 
-	"example.com/shop/loadtest/shopclient"
+	"example.com/shop/internal/lab"
 )
 
 // Kinds of events.
@@ -71,7 +71,7 @@ func (j *journal) add(actor, kind, text string) {
 }
 
 // addRecording notes what a shop recorded, without what other events say as well.
-func (j *journal) addRecording(actor string, recorded []shopclient.RecordedEvent) {
+func (j *journal) addRecording(actor string, recorded []lab.Event) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	for _, e := range recorded {

@@ -10,6 +10,7 @@ import (
 	"sync"
 	"time"
 
+	"example.com/shop/internal/lab"
 	"example.com/shop/loadtest/shopclient"
 	"example.com/shop/loadtest/shops"
 )
@@ -68,7 +69,7 @@ type Stock struct {
 // Lock is what the lock's store has of it, whatever the buyers believe.
 type Lock struct {
 	Holder string `json:"holder"` // A, B or C; empty if it is free, or the store has no owner
-	shopclient.LockState
+	lab.LockState
 }
 
 // Player plays, in shops that it keeps for the next schedule. It may be used by many goroutines at once.

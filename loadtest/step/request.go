@@ -8,6 +8,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"example.com/shop/internal/lab"
 	"example.com/shop/loadtest/shopclient"
 )
 
@@ -31,7 +32,7 @@ type request struct {
 	answer   shopclient.Answer // of the last try; read after answered
 	err      error             // of the last try: no answer
 
-	recordings map[int]shopclient.Recording // by try, from 1: what the shop recorded, as far as recordingNow has seen it
+	recordings map[int]lab.Recording // by try, from 1: what the shop recorded, as far as recordingNow has seen it
 }
 
 // run tries until the answer is final.
@@ -71,7 +72,7 @@ func (r *request) recordingName(try int) string { return fmt.Sprintf("%s-%d", r.
 
 // recordingNow returns the recording of the latest try, and whether the last answer has come. One goroutine at a time
 // may call it.
-func (r *request) recordingNow(ctx context.Context) (latest shopclient.Recording, answered bool) {
+func (r *request) recordingNow(ctx context.Context) (latest lab.Recording, answered bool) {
 	select {
 	case <-r.answered:
 		answered = true
@@ -90,14 +91,14 @@ func (r *request) recordingNow(ctx context.Context) (latest shopclient.Recording
 // begun, or has ended and the answer is on its way.
 func (r *request) awaitChange(ctx context.Context) bool {
 	try := int(r.tries.Load())
-	if r.recordings[try].State == shopclient.RecordingEnded {
+	if r.recordings[try].State == lab.Ended {
 		return false
 	}
 	_, err := r.shop.Recording(ctx, r.recordingName(try), r.recordings[try].Version)
 	return err == nil
 }
 
-func (r *request) move(ctx context.Context, move string) error {
+func (r *request) move(ctx context.Context, move lab.Move) error {
 	return untilAvailable(ctx, func() error {
 		try := int(r.tries.Load())
 		recording, err := r.shop.Move(ctx, move, r.recordingName(try))

@@ -11,6 +11,7 @@ import (
 	"strings"
 	"time"
 
+	"example.com/shop/internal/lab"
 	"example.com/shop/loadtest/shopclient"
 )
 
@@ -101,7 +102,7 @@ func (w *walk) begin(ctx context.Context, buyers int) error {
 		name := buyerNames[i : i+1]
 		alive, giveUp := context.WithCancel(ctx)
 		b := &walker{giveUp: giveUp, request: &request{
-			actor: name, shop: w.shops.clients[i], log: w.log, answered: make(chan struct{}), recordings: map[int]shopclient.Recording{},
+			actor: name, shop: w.shops.clients[i], log: w.log, answered: make(chan struct{}), recordings: map[int]lab.Recording{},
 			purchase: shopclient.Purchase{
 				Buyer: "buyer-" + strings.ToLower(name) + w.log.suffix, Key: w.sku + "-" + strings.ToLower(name),
 				Lines: []shopclient.Line{{SKU: w.sku, Units: 1}}, Strategy: w.strategy.Name, Steps: true,
@@ -121,7 +122,7 @@ func (w *walk) end(ctx context.Context) {
 	for _, b := range w.buyers {
 		b.gone.Store(true)
 		if !b.finished() { // it may also have stopped in what it does without its own context
-			_ = b.move(context.WithoutCancel(ctx), shopclient.MoveResume)
+			_ = b.move(context.WithoutCancel(ctx), lab.Resume)
 		}
 		b.giveUp()
 	}
@@ -287,7 +288,7 @@ func (w *walk) act(ctx context.Context, a act) error {
 	case steps:
 		b.at.next, b.at.waits, b.begun = "", false, true
 		w.last = a.buyer
-		return b.move(ctx, shopclient.MoveStep)
+		return b.move(ctx, lab.Step)
 	case dies:
 		return w.kill(ctx, b)
 	case expires:
@@ -305,7 +306,7 @@ func (w *walk) act(ctx context.Context, a act) error {
 func (w *walk) kill(ctx context.Context, b *walker) error {
 	b.dead = true
 	b.gone.Store(true)
-	if err := b.move(ctx, shopclient.MoveDie); err != nil {
+	if err := b.move(ctx, lab.Die); err != nil {
 		return err
 	}
 	ctx, cancel := context.WithTimeoutCause(ctx, settleBound, errNotSettled)
@@ -327,10 +328,10 @@ var errNoLock = fmt.Errorf("%w: there is no lock that could run out", ErrSchedul
 func (w *walk) expire(ctx context.Context, b *walker) error {
 	try := int(b.tries.Load())
 	before := len(b.recordings[try].Events)
-	if err := b.move(ctx, shopclient.MoveExpire); err != nil {
+	if err := b.move(ctx, lab.Expire); err != nil {
 		return err
 	}
-	if !slices.ContainsFunc(b.recordings[try].Events[before:], func(e shopclient.RecordedEvent) bool { return e.Text == runsOut }) {
+	if !slices.ContainsFunc(b.recordings[try].Events[before:], func(e lab.Event) bool { return e.Text == runsOut }) {
 		return errNoLock
 	}
 	w.expireAll()
@@ -426,7 +427,7 @@ type progress struct {
 }
 
 // progressOf reads a recording. polls says that a request asks for a lock again by itself after a refusal.
-func progressOf(events []shopclient.RecordedEvent, polls bool) (p progress) {
+func progressOf(events []lab.Event, polls bool) (p progress) {
 	held := 0 // some are taken twice
 	for _, e := range events {
 		p.sending, p.asksNow = "", false
