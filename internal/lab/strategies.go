@@ -22,7 +22,7 @@ const (
 type Offer struct {
 	Name      string         `json:"name"`
 	Lock      string         `json:"lock"`      // name of the lock that buyers wait for; empty for none
-	LockEnds  string         `json:"lock_ends"` // what ends it where its holder does not; empty without a lock
+	LockEnds  string         `json:"lock_ends"` // empty without a lock
 	Take      string         `json:"take"`      // how the stock row is changed, for display: a stock.TakeMode or "for-update"
 	Designed  bool           `json:"designed"`  // to be correct, with any number of instances; the others are wrong on purpose
 	Lesson    string         `json:"lesson"`    // one sentence
@@ -101,21 +101,29 @@ func Offers(shop strategy.Shop, lanes, batch order.Strategy, lockers map[string]
 	return all
 }
 
-// lockEnds says what ends a lock where its holder does not.
+// Values of Offer.LockEnds: what ends a lock where its holder does not.
+const (
+	EndsWithProcess = "process" // and another process has its own
+	EndsAsLease     = "lease"   // its TTL, which the holder's process renews
+	EndsByTTL       = "ttl"     // also while the holder works
+	EndsLate        = "late"    // its TTL, after the waiters have given up
+	EndsNever       = "never"   // unless another deletes it
+)
+
 func lockEnds(name string) string {
 	switch name {
 	case "":
 		return ""
 	case MemoryLock:
-		return "process" // and another process has its own
+		return EndsWithProcess
 	case strategy.SharedLock, RedlockLock, MySQLLock, ZooKeeperLock:
-		return "lease" // its TTL, which the holder's process renews
+		return EndsAsLease
 	case "reentrant":
-		return "late" // its TTL, after the waiters have given up
+		return EndsLate
 	case "mysql-lock-ownerless":
-		return "never" // unless another deletes it
+		return EndsNever
 	}
-	return "ttl" // also while the holder works
+	return EndsByTTL
 }
 
 // find returns the strategy of this name, or the first for an empty name, if the shop can sell that way.

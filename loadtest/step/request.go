@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strconv"
 	"strings"
 	"sync/atomic"
 	"time"
@@ -19,12 +20,13 @@ const (
 	pollPause     = 2 * time.Millisecond   // between two looks where the shop has nothing to wait for
 )
 
-// request is a buyer's purchase. Where the shop says that this is safe, it is tried again with the same key.
-type request struct {
-	actor    string
+// buyer is one whose purchase is stepped. Where the shop says that this is safe, it is tried again with the same key.
+type buyer struct {
+	name     string
 	shop     *shopclient.Client
 	purchase shopclient.Purchase
 	log      *journal
+	giveUp   context.CancelFunc
 
 	tries    atomic.Int32
 	gone     atomic.Bool       // it gets no answer any more, and does not try again
@@ -32,25 +34,30 @@ type request struct {
 	answer   shopclient.Answer // of the last try; read after answered
 	err      error             // of the last try: no answer
 
-	recordings map[int]lab.Recording // by try, from 1: what the shop recorded, as far as recordingNow has seen it
+	recordings map[int]lab.Recording // by try, from 1: what the shop recorded, as far as look has seen it
+	at         progress
+	dead       bool
+	expired    bool // its lock has run out
+	begun      bool // it has taken a step
+	asked      int  // walk.changes when it asked for a lock last
 }
 
 // run tries until the answer is final.
-func (r *request) run(ctx context.Context) {
-	defer close(r.answered)
-	p := r.purchase
+func (b *buyer) run(ctx context.Context) {
+	defer close(b.answered)
+	p := b.purchase
 	for began := time.Now(); ; {
-		p.Recording = r.recordingName(int(r.tries.Add(1)))
-		r.log.add(r.actor, HTTP, "POST /v1/orders")
-		r.answer, r.err = r.shop.Buy(ctx, p)
-		if r.gone.Load() {
+		p.Recording = b.recordingName(int(b.tries.Add(1)))
+		b.log.add(b.name, HTTP, "POST /v1/orders")
+		b.answer, b.err = b.shop.Buy(ctx, p)
+		if b.gone.Load() {
 			return
 		}
-		r.log.add(r.actor, HTTP, answerText(r.answer, r.err))
-		if r.err != nil || !r.answer.Problem.RetrySafe || time.Since(began) >= retryFor {
+		b.log.add(b.name, HTTP, answerText(b.answer, b.err))
+		if b.err != nil || !b.answer.Problem.RetrySafe || time.Since(began) >= retryFor {
 			return
 		}
-		if shopclient.Pause(ctx, retryPause); r.gone.Load() {
+		if shopclient.Pause(ctx, retryPause); b.gone.Load() {
 			return
 		}
 	}
@@ -67,43 +74,49 @@ func answerText(a shopclient.Answer, err error) string {
 	}
 }
 
-// recordingName is the name of a try's recording.
-func (r *request) recordingName(try int) string { return fmt.Sprintf("%s-%d", r.purchase.Key, try) }
+func (b *buyer) finished() bool { return b.dead || b.at.answered && !b.at.holds }
 
-// recordingNow returns the recording of the latest try, and whether the last answer has come. One goroutine at a time
-// may call it.
-func (r *request) recordingNow(ctx context.Context) (latest lab.Recording, answered bool) {
+func (b *buyer) try() int { return int(b.tries.Load()) }
+
+func (b *buyer) recordingName(try int) string { return fmt.Sprintf("%s-%d", b.purchase.Key, try) }
+
+// look learns how far the buyer has come. polls says that the request asks for a lock again by itself after a refusal.
+func (b *buyer) look(ctx context.Context, polls bool) {
+	answered := false
 	select {
-	case <-r.answered:
+	case <-b.answered:
 		answered = true
 	default:
 	}
-	for try := 1; try <= int(r.tries.Load()); try++ {
-		if recording, err := r.shop.Recording(ctx, r.recordingName(try), 0); err == nil { // a killed process has none
-			r.recordings[try] = recording
+	var latest lab.Recording
+	for try := 1; try <= b.try(); try++ {
+		if recording, err := b.shop.Recording(ctx, b.recordingName(try), 0); err == nil { // a killed process has none
+			b.recordings[try] = recording
 		}
-		latest = r.recordings[try]
+		latest = b.recordings[try]
 	}
-	return latest, answered
+	b.at = progressOf(latest.Events, polls)
+	b.at.next, b.at.line, b.at.answered = latest.Next, latest.Line, answered
+	b.expired = b.expired && b.at.holds
 }
 
-// awaitChange waits for a change in the recording of the latest try. It reports false at once if the recording has not
-// begun, or has ended and the answer is on its way.
-func (r *request) awaitChange(ctx context.Context) bool {
-	try := int(r.tries.Load())
-	if r.recordings[try].State == lab.Ended {
+// awaitChange waits for a change in the latest recording. It reports false at once if the recording has not begun, or has
+// ended and the answer is on its way.
+func (b *buyer) awaitChange(ctx context.Context) bool {
+	try := b.try()
+	if b.recordings[try].State == lab.Ended {
 		return false
 	}
-	_, err := r.shop.Recording(ctx, r.recordingName(try), r.recordings[try].Version)
+	_, err := b.shop.Recording(ctx, b.recordingName(try), b.recordings[try].Version)
 	return err == nil
 }
 
-func (r *request) move(ctx context.Context, move lab.Move) error {
+func (b *buyer) move(ctx context.Context, move lab.Move) error {
 	return untilAvailable(ctx, func() error {
-		try := int(r.tries.Load())
-		recording, err := r.shop.Move(ctx, move, r.recordingName(try))
+		try := b.try()
+		recording, err := b.shop.Move(ctx, move, b.recordingName(try))
 		if err == nil {
-			r.recordings[try] = recording
+			b.recordings[try] = recording
 		}
 		return err
 	})
@@ -120,4 +133,56 @@ func untilAvailable(ctx context.Context, ask func() error) error {
 		}
 		shopclient.Pause(ctx, retryPause)
 	}
+}
+
+// progress is how far a request has come, by what the shop has recorded.
+type progress struct {
+	next     string // the step that it has stopped before
+	line     string // of the source, where it has stopped
+	answered bool
+	read     *int64 // units that it has seen as available
+	asks     bool   // for a lock
+	asksNow  bool   // by the next command
+	waits    bool   // for a lock
+	holds    bool   // a lock
+	sending  string // the statement that has no answer yet
+	inTx     bool
+	wrote    bool // in this transaction: it has locked the row of the stock
+}
+
+// progressOf reads a recording, of a request that polls or not.
+func progressOf(events []lab.Event, polls bool) (p progress) {
+	held := 0 // some are taken twice
+	for _, e := range events {
+		p.sending, p.asksNow = "", false
+		p.waits = p.waits && (!polls || e.Kind == Step)
+		switch {
+		case e.Kind == Step && e.Text == "lock-asked":
+			p.asks, p.asksNow = true, true
+		case e.Kind == Step && e.Text == "lock-held":
+			held, p.waits, p.asks = held+1, false, false
+		case e.Kind == Step && e.Text == "lock-contended":
+			p.waits, p.asksNow = true, true
+		case e.Kind == Step && e.Text == "released":
+			held--
+		case e.Kind == Step && e.Text == "read":
+			if n, err := strconv.ParseInt(strings.Fields(e.Answer + " ?")[0], 10, 64); err == nil {
+				p.read = &n
+			}
+		case e.Kind == SQL && e.Answer == "":
+			p.sending = e.Text
+		case e.Kind == SQL && e.Text == "BEGIN":
+			p.inTx, p.wrote = e.Answer == "OK", false
+		case e.Kind == SQL && (e.Text == "COMMIT" || e.Text == "ROLLBACK"):
+			p.inTx, p.wrote = false, false
+		case e.Kind == SQL && locksRow(e.Text):
+			p.wrote = p.inTx
+		}
+	}
+	p.holds = held > 0
+	return p
+}
+
+func locksRow(statement string) bool {
+	return strings.HasPrefix(statement, "UPDATE skus ") || strings.Contains(statement, " skus ") && strings.HasSuffix(statement, "FOR UPDATE")
 }

@@ -26,12 +26,12 @@ type plan struct {
 // walk is one schedule while it is played: each buyer's request stands still before its next step, and one at a time
 // takes it.
 type walk struct {
+	plan
 	shops    *instances
 	strategy shopclient.Strategy
-	units    int64
 	sku      string
 	log      *journal
-	buyers   []*walker
+	buyers   []*buyer
 
 	last       int        // buyer that made the latest step; -1 before the first
 	changes    int        // releases and expiries so far: a buyer who polls asks again only after one
@@ -48,31 +48,20 @@ type decision struct {
 	blocked bool      // the buyer could not go on after it
 }
 
-// walker is a buyer whose request is stepped.
-type walker struct {
-	*request
-	giveUp  context.CancelFunc
-	at      progress
-	dead    bool
-	expired bool // its lock has run out
-	begun   bool // it has taken a step
-	asked   int  // walk.changes when it asked for a lock last
-}
-
 // walkThrough plays a schedule. The decisions are what was done, with what could have been done instead.
 func walkThrough(
 	ctx context.Context, shops *instances, strategy shopclient.Strategy, p plan,
 ) (now Position, done []decision, err error) {
 	suffix := "-" + strings.ToLower(rand.Text()[:8])
 	w := &walk{
-		shops: shops, strategy: strategy, units: p.Units, sku: "mug" + suffix,
+		plan: p, shops: shops, strategy: strategy, sku: "mug" + suffix,
 		log: &journal{began: time.Now(), suffix: suffix}, last: -1,
 	}
 	defer w.end(ctx)
-	if err := w.begin(ctx, p.Buyers); err != nil {
+	if err := w.begin(ctx); err != nil {
 		return now, nil, err
 	}
-	if err := w.playActs(ctx, p); err != nil {
+	if err := w.playActs(ctx); err != nil {
 		return now, nil, err
 	}
 	for {
@@ -87,27 +76,27 @@ func walkThrough(
 			now, err = w.position(ctx, over)
 			return now, w.done, err
 		}
-		if err := w.do(ctx, w.choices(p)); err != nil {
+		if err := w.do(ctx, w.choices()); err != nil {
 			return now, nil, err
 		}
 	}
 }
 
 // begin puts units up for sale and lets all buyers ask for them, up to their first step.
-func (w *walk) begin(ctx context.Context, buyers int) error {
-	if err := w.shops.clients[0].Create(ctx, w.sku, w.units); err != nil {
+func (w *walk) begin(ctx context.Context) error {
+	if err := w.shops.clients[0].Create(ctx, w.sku, w.Units); err != nil {
 		return err
 	}
-	for i := range buyers {
+	for i := range w.Buyers {
 		name := buyerNames[i : i+1]
 		alive, giveUp := context.WithCancel(ctx)
-		b := &walker{giveUp: giveUp, request: &request{
-			actor: name, shop: w.shops.clients[i], log: w.log, answered: make(chan struct{}), recordings: map[int]lab.Recording{},
+		b := &buyer{
+			name: name, shop: w.shops.clients[i], log: w.log, giveUp: giveUp, answered: make(chan struct{}), recordings: map[int]lab.Recording{},
 			purchase: shopclient.Purchase{
 				Buyer: "buyer-" + strings.ToLower(name) + w.log.suffix, Key: w.sku + "-" + strings.ToLower(name),
 				Lines: []shopclient.Line{{SKU: w.sku, Units: 1}}, Strategy: w.strategy.Name, Steps: true,
 			},
-		}}
+		}
 		w.buyers = append(w.buyers, b)
 		go b.run(alive)
 		if err := w.settle(ctx); err != nil {
@@ -132,8 +121,8 @@ func (w *walk) end(ctx context.Context) {
 }
 
 // playActs does what the plan names. A step waits for time to pass where no buyer can go on without.
-func (w *walk) playActs(ctx context.Context, p plan) error {
-	for _, a := range p.acts {
+func (w *walk) playActs(ctx context.Context) error {
+	for _, a := range w.acts {
 		for a.kind == steps || a.kind == runs {
 			if _, err := w.isStuck(ctx); err != nil {
 				return err
@@ -145,10 +134,10 @@ func (w *walk) playActs(ctx context.Context, p plan) error {
 				return err
 			}
 		}
-		if a.kind == runs || p.loose && !w.possible(a) {
+		if a.kind == runs || w.loose && !w.possible(a) {
 			continue
 		}
-		if err := w.do(ctx, decision{act: a}); err != nil && (!p.loose || !errors.Is(err, errNoLock)) {
+		if err := w.do(ctx, decision{act: a}); err != nil && (!w.loose || !errors.Is(err, errNoLock)) {
 			return err
 		}
 	}
@@ -158,8 +147,8 @@ func (w *walk) playActs(ctx context.Context, p plan) error {
 // isStuck reports whether no buyer can go on, also after the locks of dead buyers have run out.
 func (w *walk) isStuck(ctx context.Context) (bool, error) {
 	for len(w.possibleActs(steps)) == 0 {
-		i := slices.IndexFunc(w.buyers, func(b *walker) bool { return !b.finished() && b.at.asks })
-		died := slices.ContainsFunc(w.buyers, func(b *walker) bool { return b.dead })
+		i := slices.IndexFunc(w.buyers, func(b *buyer) bool { return !b.finished() && b.at.asks })
+		died := slices.ContainsFunc(w.buyers, func(b *buyer) bool { return b.dead })
 		if i < 0 || !died || !w.endsByTime() || w.timePassed && w.lockIsFree(w.buyers[i]) {
 			return true, nil
 		}
@@ -180,10 +169,10 @@ func (w *walk) isStuck(ctx context.Context) (bool, error) {
 
 // choices returns what is done next, where a buyer can go on, and what can be done instead within the bound. Only a buyer
 // whose turn it is meets with a fault.
-func (w *walk) choices(p plan) decision {
+func (w *walk) choices() decision {
 	others := w.possibleActs(steps)
 	d := decision{act: others[max(0, slices.Index(others, act{steps, w.last}))]}
-	if p.Crash && !slices.ContainsFunc(w.done, func(d decision) bool { return d.kind != steps }) {
+	if w.Crash && !slices.ContainsFunc(w.done, func(d decision) bool { return d.kind != steps }) {
 		for _, a := range w.possibleActs(dies, expires) {
 			if a.buyer == w.last || !w.canGoOn(w.last) {
 				others = append(others, a)
@@ -191,7 +180,7 @@ func (w *walk) choices(p plan) decision {
 		}
 	}
 	for _, a := range others {
-		if a != d.act && w.cost+w.price(a) <= p.Preemptions {
+		if a != d.act && w.cost+w.price(a) <= w.Preemptions {
 			d.instead = append(d.instead, a)
 		}
 	}
@@ -234,7 +223,7 @@ func (w *walk) possible(a act) bool {
 	case dies, works:
 		return !b.finished() && b.at.next != ""
 	}
-	return !b.dead && b.at.holds && !b.expired && (w.endsByTime() || w.strategy.LockEnds == lockIsDeleted)
+	return !b.dead && b.at.holds && !b.expired && (w.endsByTime() || w.strategy.LockEnds == lab.EndsNever)
 }
 
 // canGoOn reports whether the buyer's next step would not be waiting. A buyer who polls for a lock, and was refused last,
@@ -245,10 +234,8 @@ func (w *walk) canGoOn(i int) bool {
 	return !b.finished() && b.at.next != "" && !inVain && !w.mustWait(b)
 }
 
-func (b *walker) finished() bool { return b.dead || b.at.answered && !b.at.holds }
-
 // name is the name of what was done.
-func (w *walk) name() string { return scheduleName(w.strategy.Name, w.units, w.done) }
+func (w *walk) name() string { return scheduleName(w.strategy.Name, w.Units, w.done) }
 
 // do makes an act and waits until all requests stand still again. ErrSchedule: the act is not possible now.
 func (w *walk) do(ctx context.Context, d decision) error {
@@ -256,7 +243,7 @@ func (w *walk) do(ctx context.Context, d decision) error {
 	next := b.at.next
 	switch {
 	case !w.possible(d.act):
-		return fmt.Errorf("%w: %s cannot do that after %s", ErrSchedule, b.actor, w.name())
+		return fmt.Errorf("%w: %s cannot do that after %s", ErrSchedule, b.name, w.name())
 	case len(w.done) == maxActs:
 		return fmt.Errorf("%s: more than %d steps: a request does not end", w.name(), maxActs)
 	}
@@ -294,7 +281,7 @@ func (w *walk) act(ctx context.Context, a act) error {
 	case expires:
 		return w.expire(ctx, b)
 	}
-	w.log.add(b.actor, Schedule, "works for longer than a lock lives")
+	w.log.add(b.name, Schedule, "works for longer than a lock lives")
 	shopclient.Pause(ctx, w.shops.ttl*3/2)
 	if !w.renews() && w.endsByTime() {
 		w.expireAll()
@@ -303,7 +290,7 @@ func (w *walk) act(ctx context.Context, a act) error {
 }
 
 // kill ends the buyer's request as if its process had died.
-func (w *walk) kill(ctx context.Context, b *walker) error {
+func (w *walk) kill(ctx context.Context, b *buyer) error {
 	b.dead = true
 	b.gone.Store(true)
 	if err := b.move(ctx, lab.Die); err != nil {
@@ -311,7 +298,7 @@ func (w *walk) kill(ctx context.Context, b *walker) error {
 	}
 	ctx, cancel := context.WithTimeoutCause(ctx, settleBound, errNotSettled)
 	defer cancel()
-	for w.look(ctx, b); b.at.inTx; w.look(ctx, b) { // the database sees that the connection is gone
+	for b.look(ctx, !w.renews()); b.at.inTx; b.look(ctx, !w.renews()) { // the database sees that the connection is gone
 		if !shopclient.Pause(ctx, pollPause) {
 			return context.Cause(ctx)
 		}
@@ -325,8 +312,8 @@ func (w *walk) kill(ctx context.Context, b *walker) error {
 var errNoLock = fmt.Errorf("%w: there is no lock that could run out", ErrSchedule)
 
 // expire makes the lock that the buyer asked for run out, or returns errNoLock.
-func (w *walk) expire(ctx context.Context, b *walker) error {
-	try := int(b.tries.Load())
+func (w *walk) expire(ctx context.Context, b *buyer) error {
+	try := b.try()
 	before := len(b.recordings[try].Events)
 	if err := b.move(ctx, lab.Expire); err != nil {
 		return err
@@ -355,19 +342,19 @@ func (w *walk) settle(ctx context.Context) error {
 	ctx, cancel := context.WithTimeoutCause(ctx, settleBound, errNotSettled)
 	defer cancel()
 	for {
-		i := slices.IndexFunc(w.buyers, func(b *walker) bool { return !w.settled(b) })
+		i := slices.IndexFunc(w.buyers, func(b *buyer) bool { return !w.settled(b) })
 		if i < 0 {
 			return nil
 		}
 		for j, b := range w.buyers {
 			if j == i || b.at.waits && w.renews() { // which of the waiting buyers gets the lock?
-				w.look(ctx, b)
+				b.look(ctx, !w.renews())
 			}
 		}
 		switch b := w.buyers[i]; {
 		case w.settled(b):
 		case ctx.Err() != nil:
-			return fmt.Errorf("%s after %q: %w", b.actor, b.at.sending, context.Cause(ctx))
+			return fmt.Errorf("%s after %q: %w", b.name, b.at.sending, context.Cause(ctx))
 		case b.at.waits || !b.awaitChange(ctx):
 			select {
 			case <-b.answered:
@@ -377,22 +364,22 @@ func (w *walk) settle(ctx context.Context) error {
 	}
 }
 
-func (w *walk) settled(b *walker) bool {
+func (w *walk) settled(b *buyer) bool {
 	waits := b.at.waits && w.renews() && !w.lockIsFree(b)
 	return b.finished() || b.at.next != "" || waits || w.mustWait(b)
 }
 
 // lockIsFree reports whether a buyer who waits for a correct lock gets it.
-func (w *walk) lockIsFree(b *walker) bool {
-	return w.strategy.LockEnds == lockOfProcess || !slices.ContainsFunc(w.buyers, func(other *walker) bool {
+func (w *walk) lockIsFree(b *buyer) bool {
+	return w.strategy.LockEnds == lab.EndsWithProcess || !slices.ContainsFunc(w.buyers, func(other *buyer) bool {
 		return other.at.holds && (!other.expired || other == b) // one process notices the end late
 	})
 }
 
 // mustWait reports whether the buyer waits for another's transaction: for a row that it has locked or, in SQLite, for its
 // end. There, a request does not send its BEGIN before: which of several that wait would get in?
-func (w *walk) mustWait(b *walker) bool {
-	return slices.ContainsFunc(w.buyers, func(other *walker) bool {
+func (w *walk) mustWait(b *buyer) bool {
+	return slices.ContainsFunc(w.buyers, func(other *buyer) bool {
 		if other == b || other.dead {
 			return false
 		}
@@ -403,96 +390,31 @@ func (w *walk) mustWait(b *walker) bool {
 	})
 }
 
-// look learns how far the buyer has come.
-func (w *walk) look(ctx context.Context, b *walker) {
-	recording, answered := b.recordingNow(ctx)
-	b.at = progressOf(recording.Events, !w.renews())
-	b.at.next, b.at.line, b.at.answered = recording.Next, recording.Line, answered
-	b.expired = b.expired && b.at.holds
-}
-
-// progress is how far a request has come, by what the shop has recorded.
-type progress struct {
-	next     string // the step that it has stopped before
-	line     string // of the source, where it has stopped
-	answered bool
-	read     *int64 // units that it has seen as available
-	asks     bool   // for a lock
-	asksNow  bool   // by the next command
-	waits    bool   // for a lock
-	holds    bool   // a lock
-	sending  string // the statement that has no answer yet
-	inTx     bool
-	wrote    bool // in this transaction: it has locked the row of the stock
-}
-
-// progressOf reads a recording. polls says that a request asks for a lock again by itself after a refusal.
-func progressOf(events []lab.Event, polls bool) (p progress) {
-	held := 0 // some are taken twice
-	for _, e := range events {
-		p.sending, p.asksNow = "", false
-		p.waits = p.waits && (!polls || e.Kind == Step)
-		switch {
-		case e.Kind == Step && e.Text == "lock-asked":
-			p.asks, p.asksNow = true, true
-		case e.Kind == Step && e.Text == "lock-held":
-			held, p.waits, p.asks = held+1, false, false
-		case e.Kind == Step && e.Text == "lock-contended":
-			p.waits, p.asksNow = true, true
-		case e.Kind == Step && e.Text == "released":
-			held--
-		case e.Kind == Step && e.Text == "read":
-			if n, err := strconv.ParseInt(strings.Fields(e.Answer + " ?")[0], 10, 64); err == nil {
-				p.read = &n
-			}
-		case e.Kind == SQL && e.Answer == "":
-			p.sending = e.Text
-		case e.Kind == SQL && e.Text == "BEGIN":
-			p.inTx, p.wrote = e.Answer == "OK", false
-		case e.Kind == SQL && (e.Text == "COMMIT" || e.Text == "ROLLBACK"):
-			p.inTx, p.wrote = false, false
-		case e.Kind == SQL && locksRow(e.Text):
-			p.wrote = p.inTx
-		}
-	}
-	p.holds = held > 0
-	return p
-}
-
-func locksRow(statement string) bool {
-	return strings.HasPrefix(statement, "UPDATE skus ") || strings.Contains(statement, " skus ") && strings.HasSuffix(statement, "FOR UPDATE")
-}
-
-// Values of shopclient.Strategy.LockEnds: what ends the lock of a strategy that has one.
-const (
-	lockOfProcess = "process"
-	lockIsRenewed = "lease" // by its TTL, once it is not renewed any more
-	lockHasTTL    = "ttl"   // while its holder works, too
-	lockIsDeleted = "never" // another deletes it
-)
-
 // endsByTime reports whether waiters live to see the strategy's lock run out.
 func (w *walk) endsByTime() bool {
-	return w.strategy.LockEnds == lockIsRenewed || w.strategy.LockEnds == lockHasTTL
+	return w.strategy.LockEnds == lab.EndsAsLease || w.strategy.LockEnds == lab.EndsByTTL
 }
 
 // renews reports whether the strategy's lock stays for as long as its holder works.
 func (w *walk) renews() bool {
-	return w.strategy.LockEnds == lockIsRenewed || w.strategy.LockEnds == lockOfProcess
+	return w.strategy.LockEnds == lab.EndsAsLease || w.strategy.LockEnds == lab.EndsWithProcess
 }
 
 // position says what has come of it.
 func (w *walk) position(ctx context.Context, over bool) (Position, error) {
 	p := Position{
 		Schedule: w.name(), Acts: []string{}, Strategy: w.strategy.Name,
-		Designed: w.strategy.Designed, Units: w.units, Next: []string{}, Wrong: -1, Over: over,
+		Designed: w.strategy.Designed, Units: w.Units, Next: []string{}, Wrong: -1, Over: over,
 	}
 	for _, d := range w.done {
 		p.Acts = append(p.Acts, d.String())
 	}
 	stuck, wanted := false, false
 	for i, b := range w.buyers {
-		is := Buyer{Name: b.actor, Instance: i + 1, State: Waits, Next: strings.ReplaceAll(b.at.next, w.log.suffix, ""), Line: b.at.line, Holds: b.at.holds, Expired: b.expired, Read: b.at.read}
+		is := Buyer{
+			Name: b.name, Instance: i + 1, State: Waits, Next: strings.ReplaceAll(b.at.next, w.log.suffix, ""), Line: b.at.line,
+			Holds: b.at.holds, Expired: b.expired, Read: b.at.read,
+		}
 		switch {
 		case b.dead:
 			is.State, is.Next = Died, ""
@@ -535,11 +457,11 @@ func (w *walk) readBooks(ctx context.Context, p *Position) error {
 		p.Sold = audit.Books.OrderedUnits
 		return err
 	})
-	if w.strategy.LockEnds == "" || w.strategy.LockEnds == lockOfProcess {
+	if w.strategy.LockEnds == "" || w.strategy.LockEnds == lab.EndsWithProcess {
 		return err
 	}
 	for _, b := range w.buyers {
-		if state, unknown := b.shop.Lock(ctx, b.recordingName(int(b.tries.Load()))); unknown == nil { // also where it has asked for none
+		if state, unknown := b.shop.Lock(ctx, b.recordingName(b.try())); unknown == nil { // also where it has asked for none
 			p.Lock = &Lock{LockState: state}
 		}
 	}
@@ -549,8 +471,8 @@ func (w *walk) readBooks(ctx context.Context, p *Position) error {
 // readEvents collects what was recorded, with the act that each event belongs to.
 func (w *walk) readEvents(p *Position) {
 	for _, b := range w.buyers {
-		for try := 1; try <= int(b.tries.Load()); try++ {
-			w.log.addRecording(b.actor, b.recordings[try].Events)
+		for try := 1; try <= b.try(); try++ {
+			w.log.addRecording(b.name, b.recordings[try].Events)
 		}
 	}
 	p.Events = w.log.sorted()
@@ -558,11 +480,12 @@ func (w *walk) readEvents(p *Position) {
 		e := &p.Events[i]
 		e.Noise = e.isNoise()
 		at := w.log.began.Add(e.At)
-		after := slices.IndexFunc(w.done, func(d decision) bool { return d.at.After(at) })
-		if after < 0 {
-			after = len(w.done)
+		e.Act = -1
+		for i, d := range w.done {
+			if !d.at.After(at) {
+				e.Act = i
+			}
 		}
-		e.Act = after - 1
 		if fence := fenceRule.FindStringSubmatch(e.Text); fence != nil && e.Answer == "1 row" {
 			p.Stock.Fence, _ = strconv.ParseInt(fence[1], 10, 64) // digits
 		}
