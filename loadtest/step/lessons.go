@@ -112,10 +112,8 @@ func firstOversold(events []Event, units int64) int {
 		case e.Kind != SQL:
 		case strings.HasPrefix(e.Text, "UPDATE skus") && e.Answer == "1 row":
 			written[e.Actor] = i
-		case e.Text == "ROLLBACK":
-			delete(written, e.Actor)
-		case e.Text == "COMMIT" && e.Answer == "OK":
-			if at, wrote := written[e.Actor]; wrote {
+		case e.Text == "ROLLBACK" || e.Text == "COMMIT" && e.Answer == "OK":
+			if at, wrote := written[e.Actor]; wrote && e.Text == "COMMIT" {
 				if sold++; sold > units {
 					return at
 				}

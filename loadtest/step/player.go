@@ -1,7 +1,6 @@
 package step
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -83,8 +82,8 @@ type Player struct {
 
 // kind is what shops a schedule needs.
 type kind struct {
-	instances int
-	ttl       time.Duration // of locks
+	buyers int           // each at an instance of its own
+	ttl    time.Duration // of locks
 }
 
 // NewPlayer returns a Player whose shops use the servers of from, and log there. It starts them as they are needed.
@@ -109,9 +108,9 @@ func (p *Player) Close() error {
 // instances are the instances of one shop, on the same stores. They play one schedule at a time.
 type instances struct {
 	*shops.Set
+	kind
 	clients   []*shopclient.Client
 	oneWriter bool // the database is a SQLite file
-	ttl       time.Duration
 }
 
 const (
@@ -121,19 +120,20 @@ const (
 
 func (p *Player) open(ctx context.Context, k kind) (*instances, error) {
 	from := p.from
-	from.Count, from.LockTTL = k.instances, k.ttl
+	from.Count, from.LockTTL = k.buyers, k.ttl
 	set, err := from.Open(ctx)
 	if err != nil {
 		return nil, err
 	}
-	s := &instances{Set: set, oneWriter: from.MySQL == "", ttl: k.ttl}
+	s := &instances{Set: set, kind: k, oneWriter: from.MySQL == ""}
 	for _, url := range set.URLs {
 		s.clients = append(s.clients, shopclient.New(url, p.conns))
 	}
 	return s, nil
 }
 
-// borrow calls do with shops that nothing else uses. They are closed after an error, for a request may be stopped there.
+// borrow calls do with shops that nothing else uses. They are closed after an error that is no ErrSchedule, for a request
+// may be stopped there.
 func (p *Player) borrow(ctx context.Context, k kind, do func(*instances) error) (err error) {
 	var s *instances
 	p.mu.Lock()
@@ -146,20 +146,20 @@ func (p *Player) borrow(ctx context.Context, k kind, do func(*instances) error) 
 			return err
 		}
 	}
-	if err := do(s); err != nil {
+	if err = do(s); err != nil && !errors.Is(err, ErrSchedule) {
 		return errors.Join(err, s.Close())
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.idle[k] = append(p.idle[k], s)
-	return nil
+	return err
 }
 
 // Strategies returns the table of the shops.
 func (p *Player) Strategies(ctx context.Context) (all []shopclient.Strategy, err error) {
 	err = p.borrow(ctx, kind{2, patientTTL}, func(s *instances) error {
-		lab, err := s.clients[0].Lab(ctx)
-		all = lab.Strategies
+		about, err := s.clients[0].Lab(ctx)
+		all = about.Strategies
 		return err
 	})
 	return all, err
@@ -221,18 +221,14 @@ func (p *Player) walk(ctx context.Context, strategy shopclient.Strategy, how pla
 	case how.Buyers > 2:
 		times = repeats
 	}
-	var nameErr error // of the name, not of the shops
-	err = p.borrow(ctx, needs, func(s *instances) error {
+	err = p.borrow(ctx, needs, func(s *instances) (err error) {
 		for range times {
-			now, done, nameErr = walkThrough(ctx, s, strategy, how)
-			if !errors.Is(nameErr, ErrSchedule) {
-				return nameErr
-			}
-			if errors.Is(nameErr, errNoLock) {
-				break // nor will there be one
+			now, done, err = walkThrough(ctx, s, strategy, how)
+			if !errors.Is(err, ErrSchedule) || errors.Is(err, errNoLock) { // nor will there be one
+				break
 			}
 		}
-		return nil
+		return err
 	})
-	return now, done, cmp.Or(err, nameErr)
+	return now, done, err
 }

@@ -17,7 +17,6 @@ const (
 	answerTimeout = 90 * time.Second       // of one try to buy: longer than any shop waits
 	retryFor      = 30 * time.Second       // since the first try
 	retryPause    = 100 * time.Millisecond // between two tries
-	pollPause     = 2 * time.Millisecond   // between two looks where the shop has nothing to wait for
 )
 
 // buyer is one whose purchase is stepped. Where the shop says that this is safe, it is tried again with the same key.

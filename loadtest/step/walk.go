@@ -153,14 +153,10 @@ func (w *walk) isStuck(ctx context.Context) (bool, error) {
 			return true, nil
 		}
 		w.timePassed = true
-		err := w.expire(ctx, w.buyers[i])
-		if err == nil {
-			err = w.settle(ctx)
-		}
-		if errors.Is(err, errNoLock) {
+		switch err := w.expire(ctx, w.buyers[i]); {
+		case errors.Is(err, errNoLock):
 			return true, nil
-		}
-		if err != nil {
+		case err != nil:
 			return true, err
 		}
 	}
@@ -205,10 +201,7 @@ func (w *walk) possibleActs(kinds ...byte) (all []act) {
 // price is what an act adds to the cost of a schedule. To switch is free where the buyer cannot go on, or has just lost
 // its lock while it stood still.
 func (w *walk) price(a act) int {
-	switch {
-	case a.kind != steps:
-		return 1
-	case w.last < 0 || a.buyer == w.last || !w.canGoOn(w.last) || w.done[len(w.done)-1].kind == expires:
+	if a.kind == steps && (w.last < 0 || a.buyer == w.last || !w.canGoOn(w.last) || w.done[len(w.done)-1].kind == expires) {
 		return 0
 	}
 	return 1
@@ -251,7 +244,24 @@ func (w *walk) do(ctx context.Context, d decision) error {
 	if b.at.asksNow {
 		b.asked = w.changes
 	}
-	err := w.act(ctx, d.act)
+	var err error
+	switch d.kind {
+	case steps:
+		b.at.next, b.at.waits, b.begun, w.last = "", false, true, d.buyer
+		err = b.move(ctx, lab.Step)
+	case dies: // the request does, as if its process had
+		b.dead = true
+		b.gone.Store(true)
+		err = b.move(ctx, lab.Die)
+	case expires:
+		err = w.expire(ctx, b)
+	case works:
+		w.log.add(b.name, Schedule, "works for longer than a lock lives")
+		shopclient.Pause(ctx, w.shops.ttl*3/2)
+		if w.strategy.LockEnds == lab.EndsByTTL {
+			w.expireAll()
+		}
+	}
 	if err == nil {
 		err = w.settle(ctx)
 	}
@@ -269,45 +279,6 @@ func (w *walk) do(ctx context.Context, d decision) error {
 // frees matches commands that may let in a buyer who polls for a lock.
 var frees = regexp.MustCompile(`^(redis (DEL|EVAL|HINCRBY)|sql DELETE FROM wrong_locks) `)
 
-func (w *walk) act(ctx context.Context, a act) error {
-	b := w.buyers[a.buyer]
-	switch a.kind {
-	case steps:
-		b.at.next, b.at.waits, b.begun = "", false, true
-		w.last = a.buyer
-		return b.move(ctx, lab.Step)
-	case dies:
-		return w.kill(ctx, b)
-	case expires:
-		return w.expire(ctx, b)
-	}
-	w.log.add(b.name, Schedule, "works for longer than a lock lives")
-	shopclient.Pause(ctx, w.shops.ttl*3/2)
-	if !w.renews() && w.endsByTime() {
-		w.expireAll()
-	}
-	return nil
-}
-
-// kill ends the buyer's request as if its process had died.
-func (w *walk) kill(ctx context.Context, b *buyer) error {
-	b.dead = true
-	b.gone.Store(true)
-	if err := b.move(ctx, lab.Die); err != nil {
-		return err
-	}
-	ctx, cancel := context.WithTimeoutCause(ctx, settleBound, errNotSettled)
-	defer cancel()
-	for b.look(ctx, !w.renews()); b.at.inTx; b.look(ctx, !w.renews()) { // the database sees that the connection is gone
-		if !shopclient.Pause(ctx, pollPause) {
-			return context.Cause(ctx)
-		}
-	}
-	b.giveUp()
-	<-b.answered
-	return nil
-}
-
 // errNoLock is an ErrSchedule: another buyer has deleted the lock that was to run out, or has its own there.
 var errNoLock = fmt.Errorf("%w: there is no lock that could run out", ErrSchedule)
 
@@ -322,7 +293,7 @@ func (w *walk) expire(ctx context.Context, b *buyer) error {
 		return errNoLock
 	}
 	w.expireAll()
-	return nil
+	return w.settle(ctx)
 }
 
 // expireAll notes that all locks have run out.
@@ -365,6 +336,9 @@ func (w *walk) settle(ctx context.Context) error {
 }
 
 func (w *walk) settled(b *buyer) bool {
+	if b.dead {
+		return !b.at.inTx // the database has seen that the connection is gone
+	}
 	waits := b.at.waits && w.renews() && !w.lockIsFree(b)
 	return b.finished() || b.at.next != "" || waits || w.mustWait(b)
 }
