@@ -27,7 +27,7 @@ func (l *teaching) handler(buyers, operator http.Handler) http.Handler {
 	mux := http.NewServeMux()
 	mux.Handle("/", buyers)
 	mux.HandleFunc("POST /v1/orders", func(w http.ResponseWriter, r *http.Request) {
-		buyers.ServeHTTP(w, r.WithContext(context.WithValue(r.Context(), callKey{}, call{r.Header, w.Header()})))
+		buyers.ServeHTTP(w, r.WithContext(context.WithValue(r.Context(), choiceKey{}, &choice{header: r.Header, answer: w.Header()})))
 	})
 	asOperator := func(w http.ResponseWriter, r *http.Request) {
 		r.Header.Set("Authorization", "Bearer "+l.settings.OperatorToken.Reveal())
@@ -93,21 +93,17 @@ func identify(r *http.Request) (buyer string, err error) {
 	return cmp.Or(r.Header.Get("Shop-Buyer"), "guest"), nil
 }
 
-// call is the headers of a request to place an order, and of its answer.
-type call struct{ header, answer http.Header }
-
-type callKey struct{}
-
 const (
 	maxThink  = time.Second      // of an order
 	lookBound = 10 * time.Second // for a change of a recording, or for the lock's store
 )
 
-// choice is how a request wants its order to be sold.
+// choice is how a request wants its order to be sold, by its headers.
 type choice struct {
-	strategy order.Strategy
-	think    time.Duration
-	trace    *Trace
+	header, answer http.Header
+	strategy       order.Strategy
+	think          time.Duration
+	trace          *Trace
 }
 
 type choiceKey struct{}
@@ -120,10 +116,11 @@ type choiceKey struct{}
 //	Shop-Stop: each        with Shop-Recording: stop before each step that another can notice
 //
 // The error is an httpapi.ErrMalformed.
-func (l *teaching) choose(h http.Header) (by choice, q Request, err error) {
+func (l *teaching) choose(by *choice) (q Request, err error) {
+	h := by.header
 	by.think = l.settings.Think
 	if by.strategy, err = find(l.offers, h.Get("Shop-Strategy")); err != nil {
-		return by, q, fmt.Errorf("%w: %w", httpapi.ErrMalformed, err)
+		return q, fmt.Errorf("%w: %w", httpapi.ErrMalformed, err)
 	}
 	think, stop := h.Get("Shop-Think"), h.Get("Shop-Stop")
 	if think != "" {
@@ -136,7 +133,7 @@ func (l *teaching) choose(h http.Header) (by choice, q Request, err error) {
 	case stop != "" && (!q.Step || q.Name == ""):
 		err = fmt.Errorf("%w: Shop-Stop %.80q: want each, and Shop-Recording, by which to step", httpapi.ErrMalformed, stop)
 	}
-	return by, q, err
+	return q, err
 }
 
 type service = httpapi.Orders // a field called Orders would hide the method
@@ -150,8 +147,8 @@ type chosenOrders struct {
 // Place implements httpapi.Orders. The answer to a new order, or to one that is sold out, has the steps in the header
 // Shop-Trace.
 func (o chosenOrders) Place(ctx context.Context, r order.Request) (placed order.Order, replayed bool, err error) {
-	c, _ := ctx.Value(callKey{}).(call)
-	by, q, err := o.lab.choose(c.header)
+	by, _ := ctx.Value(choiceKey{}).(*choice)
+	q, err := o.lab.choose(by)
 	if err != nil {
 		return placed, false, err
 	}
@@ -162,10 +159,10 @@ func (o chosenOrders) Place(ctx context.Context, r order.Request) (placed order.
 	if err != nil {
 		return placed, false, fmt.Errorf("%w: %w", httpapi.ErrMalformed, err)
 	}
-	placed, replayed, err = o.service.Place(context.WithValue(ctx, choiceKey{}, by), r)
+	placed, replayed, err = o.service.Place(ctx, r)
 	by.trace.End()
 	if !replayed && (err == nil || errors.Is(err, order.ErrSoldOut)) {
-		c.answer.Set("Shop-Trace", by.trace.Header())
+		by.answer.Set("Shop-Trace", by.trace.Header())
 	}
 	return placed, replayed, err
 }
@@ -174,7 +171,7 @@ func (o chosenOrders) Place(ctx context.Context, r order.Request) (placed order.
 type chosen struct{}
 
 func (chosen) Sell(ctx context.Context, d *order.Draft) error {
-	by, _ := ctx.Value(choiceKey{}).(choice)
+	by, _ := ctx.Value(choiceKey{}).(*choice)
 	d.Think = by.think
 	return by.strategy.Sell(by.trace.In(ctx), d)
 }

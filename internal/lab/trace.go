@@ -204,7 +204,7 @@ func (t *Trace) expire(ctx context.Context) error {
 		ended = ended || err == nil
 	}
 	if ended {
-		t.add(KindStop, "the lock runs out", "")
+		t.add(KindStop, RunsOut, "")
 	}
 	return nil
 }

@@ -12,17 +12,11 @@ import (
 	"example.com/shop/internal/lab"
 )
 
-// Kinds of events.
+// Kinds of events, beside those of package lab.
 const (
 	HTTP     = "http"     // a request, and its answer
-	Step     = "step"     // what the shop's recorder marks
-	Redis    = "redis"    // a command
-	SQL      = "sql"      // a statement
 	Schedule = "schedule" // what is done to a buyer: it dies, or its lock runs out
 )
-
-// runsOut is the event of a lock that has run out.
-const runsOut = "the lock runs out"
 
 // Event is something that happened.
 type Event struct {
@@ -40,7 +34,7 @@ func (e Event) isNoise() bool {
 	switch e.Kind {
 	case HTTP:
 		return strings.HasPrefix(e.Text, "POST ")
-	case SQL:
+	case lab.KindSQL:
 		read := strings.HasPrefix(e.Text, "SELECT ") && !strings.HasSuffix(e.Text, "FOR UPDATE") // the step behind it says what
 		ownRow := strings.HasPrefix(e.Text, "INSERT INTO ") || strings.HasPrefix(e.Text, "DELETE FROM ")
 		return read || e.Text == "BEGIN" || ownRow && !strings.Contains(e.Text, "locks")
@@ -50,8 +44,8 @@ func (e Event) isNoise() bool {
 
 // isLike reports whether another event has what is given here of actor, kind and answer, and begins with this text.
 func (e Event) isLike(other Event) bool {
-	is := func(given, found string) bool { return given == "" || given == found }
-	return is(e.Actor, other.Actor) && is(e.Kind, other.Kind) && is(e.Answer, other.Answer) && strings.HasPrefix(other.Text, e.Text)
+	return other.Actor == cmp.Or(e.Actor, other.Actor) && other.Kind == cmp.Or(e.Kind, other.Kind) &&
+		other.Answer == cmp.Or(e.Answer, other.Answer) && strings.HasPrefix(other.Text, e.Text)
 }
 
 // journal collects the events of a play. It may be used by many goroutines at once.
@@ -79,9 +73,9 @@ func (j *journal) addRecording(actor string, recorded []lab.Event) {
 		switch {
 		case strings.HasPrefix(e.Answer, "NOSCRIPT"):
 			continue // the client sends the script itself, next
-		case kind == Step && !slices.Contains([]string{"read", "released", "lock-held", "lock-contended", "lock-lost"}, text):
+		case kind == lab.KindStep && !slices.Contains([]string{"read", "released", "lock-held", "lock-contended", "lock-lost"}, text):
 			continue // the statements around it say it
-		case kind == "stop":
+		case kind == lab.KindStop:
 			kind = Schedule
 		}
 		j.events = append(j.events, Event{
@@ -115,7 +109,7 @@ func (j *journal) sorted() []Event {
 	latest := map[string]int{} // index in kept of each buyer's latest event
 	for _, e := range j.events {
 		i, known := latest[e.Actor]
-		if known && (e.Kind == Redis || e.Kind == SQL) && kept[i].Text == e.Text && kept[i].Answer == e.Answer {
+		if known && (e.Kind == lab.KindRedis || e.Kind == lab.KindSQL) && kept[i].Text == e.Text && kept[i].Answer == e.Answer {
 			times[i]++
 			continue
 		}

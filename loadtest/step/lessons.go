@@ -7,6 +7,7 @@ import (
 	"strings"
 	"sync"
 
+	"example.com/shop/internal/lab"
 	"example.com/shop/loadtest/lang"
 )
 
@@ -109,7 +110,7 @@ func firstOversold(events []Event, units int64) int {
 	written := map[string]int{} // by buyer, not committed yet
 	for i, e := range events {
 		switch {
-		case e.Kind != SQL:
+		case e.Kind != lab.KindSQL:
 		case strings.HasPrefix(e.Text, "UPDATE skus") && e.Answer == "1 row":
 			written[e.Actor] = i
 		case e.Text == "ROLLBACK" || e.Text == "COMMIT" && e.Answer == "OK":

@@ -8,6 +8,7 @@ import (
 	"github.com/jedib0t/go-pretty/v6/table"
 	"github.com/jedib0t/go-pretty/v6/text"
 
+	"example.com/shop/internal/lab"
 	"example.com/shop/loadtest/lang"
 	"example.com/shop/loadtest/stats"
 )
@@ -82,16 +83,16 @@ func lines(e Event, width int) string {
 	ms := fmt.Sprintf("%*.1f", timeWidth, float64(e.At.Microseconds())/1000)
 	if e.Kind == Schedule {
 		rule := "-- " + e.Text + " "
-		if e.Text != runsOut { // the buyer whose recording has it does not matter
+		if e.Text != lab.RunsOut { // the buyer whose recording has it does not matter
 			rule = "-- " + e.Actor + ": " + e.Text + " "
 		}
 		return ms + gap + rule + strings.Repeat("-", max(0, cellsWidth-utf8.RuneCountInString(rule)))
 	}
 	cell := e.Text
-	if e.Kind == Step {
+	if e.Kind == lab.KindStep {
 		cell = strings.ReplaceAll(cell, "-", " ")
 	}
-	if e.Answer != "" && (e.Kind != SQL || e.Answer != "OK") {
+	if e.Answer != "" && (e.Kind != lab.KindSQL || e.Answer != "OK") {
 		cell += " -> " + e.Answer
 	}
 	const indent = "  " // of all lines but the first

@@ -154,27 +154,27 @@ func progressOf(events []lab.Event, polls bool) (p progress) {
 	held := 0 // some are taken twice
 	for _, e := range events {
 		p.sending, p.asksNow = "", false
-		p.waits = p.waits && (!polls || e.Kind == Step)
+		p.waits = p.waits && (!polls || e.Kind == lab.KindStep)
 		switch {
-		case e.Kind == Step && e.Text == "lock-asked":
+		case e.Kind == lab.KindStep && e.Text == "lock-asked":
 			p.asks, p.asksNow = true, true
-		case e.Kind == Step && e.Text == "lock-held":
+		case e.Kind == lab.KindStep && e.Text == "lock-held":
 			held, p.waits, p.asks = held+1, false, false
-		case e.Kind == Step && e.Text == "lock-contended":
+		case e.Kind == lab.KindStep && e.Text == "lock-contended":
 			p.waits, p.asksNow = true, true
-		case e.Kind == Step && e.Text == "released":
+		case e.Kind == lab.KindStep && e.Text == "released":
 			held--
-		case e.Kind == Step && e.Text == "read":
+		case e.Kind == lab.KindStep && e.Text == "read":
 			if n, err := strconv.ParseInt(strings.Fields(e.Answer + " ?")[0], 10, 64); err == nil {
 				p.read = &n
 			}
-		case e.Kind == SQL && e.Answer == "":
+		case e.Kind == lab.KindSQL && e.Answer == "":
 			p.sending = e.Text
-		case e.Kind == SQL && e.Text == "BEGIN":
+		case e.Kind == lab.KindSQL && e.Text == "BEGIN":
 			p.inTx, p.wrote = e.Answer == "OK", false
-		case e.Kind == SQL && (e.Text == "COMMIT" || e.Text == "ROLLBACK"):
+		case e.Kind == lab.KindSQL && (e.Text == "COMMIT" || e.Text == "ROLLBACK"):
 			p.inTx, p.wrote = false, false
-		case e.Kind == SQL && locksRow(e.Text):
+		case e.Kind == lab.KindSQL && locksRow(e.Text):
 			p.wrote = p.inTx
 		}
 	}

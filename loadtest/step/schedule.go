@@ -42,17 +42,11 @@ func scheduleName(strategy string, units int64, done []decision) string {
 	}
 	b.WriteString(":")
 	for i := 0; i < len(done); {
-		a := done[i].act
-		if a.kind != steps {
-			b.WriteString(a.String())
-			i++
-			continue
-		}
-		end := i + 1
-		for end < len(done) && !done[end-1].blocked && done[end].act == a {
+		a, end := done[i].act, i+1
+		for a.kind == steps && end < len(done) && !done[end-1].blocked && done[end].act == a {
 			end++
 		}
-		if done[end-1].blocked {
+		if a.kind == steps && done[end-1].blocked {
 			a.kind, i = runs, end-1
 		}
 		b.WriteString(strings.Repeat(a.String(), end-i))

@@ -15,6 +15,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"go.uber.org/goleak"
 
+	"example.com/shop/internal/lab"
 	"example.com/shop/internal/testserver"
 	"example.com/shop/loadtest/shopclient"
 	"example.com/shop/loadtest/shops"
@@ -295,13 +296,13 @@ func TestOutput_whole(t *testing.T) {
 		Buyers: []Buyer{{Name: "A", Instance: 1, State: Waits}, {Name: "B", Instance: 2, State: Done, Answer: "201: order placed"}},
 		Events: []Event{
 			{At: at(0.7), Actor: "A", Kind: HTTP, Text: "POST /v1/orders", Noise: true},
-			{At: at(2.5), Actor: "A", Kind: Redis, Text: "SET wrong:get-then-del:sku:mug DQ4YXE… NX PX 1000", Answer: "OK"},
-			{At: at(2.9), Actor: "A", Kind: Step, Text: "lock-held"},
-			{At: at(9.1), Actor: "A", Kind: Schedule, Text: runsOut},
-			{At: at(1298.3), Actor: "B", Kind: Step, Text: "read", Answer: "1 unit"},
-			{At: at(1299.9), Actor: "A", Kind: Redis, Text: "DEL wrong:get-then-del:sku:mug", Answer: "1"},
-			{At: at(1308.2), Actor: "B", Kind: SQL, Text: "UPDATE skus SET available=0,reserved=2 WHERE name = mug", Answer: "1 row"},
-			{At: at(1308.9), Actor: "B", Kind: SQL, Text: "COMMIT", Answer: "OK"},
+			{At: at(2.5), Actor: "A", Kind: lab.KindRedis, Text: "SET wrong:get-then-del:sku:mug DQ4YXE… NX PX 1000", Answer: "OK"},
+			{At: at(2.9), Actor: "A", Kind: lab.KindStep, Text: "lock-held"},
+			{At: at(9.1), Actor: "A", Kind: Schedule, Text: lab.RunsOut},
+			{At: at(1298.3), Actor: "B", Kind: lab.KindStep, Text: "read", Answer: "1 unit"},
+			{At: at(1299.9), Actor: "A", Kind: lab.KindRedis, Text: "DEL wrong:get-then-del:sku:mug", Answer: "1"},
+			{At: at(1308.2), Actor: "B", Kind: lab.KindSQL, Text: "UPDATE skus SET available=0,reserved=2 WHERE name = mug", Answer: "1 row"},
+			{At: at(1308.9), Actor: "B", Kind: lab.KindSQL, Text: "COMMIT", Answer: "OK"},
 			{At: at(1309.0), Actor: "B", Kind: Schedule, Text: "dies"},
 			{At: at(1309.1), Actor: "B", Kind: HTTP, Text: "201: order placed"},
 		},

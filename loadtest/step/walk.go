@@ -289,7 +289,7 @@ func (w *walk) expire(ctx context.Context, b *buyer) error {
 	if err := b.move(ctx, lab.Expire); err != nil {
 		return err
 	}
-	if !slices.ContainsFunc(b.recordings[try].Events[before:], func(e lab.Event) bool { return e.Text == runsOut }) {
+	if !slices.ContainsFunc(b.recordings[try].Events[before:], func(e lab.Event) bool { return e.Text == lab.RunsOut }) {
 		return errNoLock
 	}
 	w.expireAll()
@@ -419,16 +419,12 @@ func (w *walk) position(ctx context.Context, over bool) (Position, error) {
 	return p, nil
 }
 
-// readBooks asks a shop for what it has sold and has left. Where a buyer has died, its request has, not the shop.
+// readBooks asks a shop for what it has sold and has left, and for the lock. Where a buyer has died, its request has, not
+// the shop.
 func (w *walk) readBooks(ctx context.Context, p *Position) error {
-	shop := w.shops.clients[0]
-	err := untilAvailable(ctx, func() (err error) {
-		p.Stock.Available, p.Stock.Reserved, err = shop.Stock(ctx, w.sku)
-		if err != nil {
-			return err
-		}
-		audit, err := shop.Audit(ctx, w.sku)
-		p.Sold = audit.Books.OrderedUnits
+	err := untilAvailable(ctx, func() error {
+		audit, err := w.shops.clients[0].Audit(ctx, w.sku)
+		p.Stock.Available, p.Stock.Reserved, p.Sold = audit.Books.Available, audit.Books.Reserved, audit.Books.OrderedUnits
 		return err
 	})
 	if w.strategy.LockEnds == "" || w.strategy.LockEnds == lab.EndsWithProcess {
