@@ -11,14 +11,13 @@ import (
 	"example.com/shop/loadtest/faults"
 	"example.com/shop/loadtest/result"
 	"example.com/shop/loadtest/shopclient"
-	"example.com/shop/loadtest/shops"
 	"example.com/shop/loadtest/step"
 	"example.com/shop/loadtest/web"
 )
 
 // serve shows the page until ctx ends.
 func (l loadTest) serve(ctx context.Context, chosen []shopclient.Strategy, shop shopclient.Lab) (err error) {
-	player := step.NewPlayer(shops.Instances{Servers: l.Servers})
+	player := step.NewPlayer(l.Servers)
 	defer func() { err = errors.Join(err, player.Close()) }()
 	report := func(line string) { fmt.Fprintln(l.screen.out, line) }
 	if err := web.Serve(ctx, l.UI, l.lab(chosen, shop, player), report); err != nil {

@@ -70,17 +70,21 @@ func (l *teaching) handler(buyers, operator http.Handler) http.Handler {
 
 // answer writes JSON, or a problem of RFC 9457.
 func answer(w http.ResponseWriter, body any, err error) {
-	status, contentType := http.StatusOK, "application/json; charset=utf-8"
+	status, contentType, kind := http.StatusOK, "application/json; charset=utf-8", "lock-no-answer"
+	switch {
+	case errors.Is(err, ErrInvalid):
+		status, kind = http.StatusBadRequest, "malformed"
+	case errors.Is(err, ErrNotFound):
+		status, kind = http.StatusNotFound, "not-found"
+	case err != nil:
+		status = http.StatusServiceUnavailable
+	}
 	if err != nil {
-		kind := "lock-no-answer"
-		status, contentType = http.StatusServiceUnavailable, "application/problem+json"
-		switch {
-		case errors.Is(err, ErrInvalid):
-			status, kind = http.StatusBadRequest, "malformed"
-		case errors.Is(err, ErrNotFound):
-			status, kind = http.StatusNotFound, "not-found"
+		contentType = "application/problem+json"
+		body = map[string]any{
+			"type": "/problems/" + kind, "title": http.StatusText(status), "status": status, "detail": err.Error(),
+			"retry_safe": status == http.StatusServiceUnavailable,
 		}
-		body = map[string]any{"type": "/problems/" + kind, "title": http.StatusText(status), "status": status, "detail": err.Error(), "retry_safe": status == http.StatusServiceUnavailable}
 	}
 	w.Header().Set("Content-Type", contentType)
 	w.Header().Set("Cache-Control", "no-store")

@@ -70,9 +70,7 @@ func (s Settings) Check() error {
 	}
 	if s.ZooKeeper != "" {
 		for address := range strings.SplitSeq(s.ZooKeeper, ",") {
-			if err := app.CheckAddress("zookeeper", address); err != nil {
-				errs = append(errs, err)
-			}
+			errs = append(errs, app.CheckAddress("zookeeper", address))
 		}
 	}
 	return errors.Join(errs...)
@@ -159,8 +157,7 @@ func RedisVersion(ctx context.Context, client redis.UniversalClient) string {
 }
 
 // StartEmbedded starts n independent servers of the Redis protocol inside this process, each on a free port of the
-// loopback interface: one for Settings.Redis, usually five for Settings.Redlock. Shut down the shops before calling
-// stop.
+// loopback interface. Shut down the shops before calling stop.
 func StartEmbedded(n int) (addrs []string, stop func() error, err error) {
 	var servers []*miniredis.Miniredis
 	stop = func() error {

@@ -140,7 +140,6 @@ func sqlAnswer(err error, good string) string {
 	return good
 }
 
-// isDuplicate reports whether a statement failed because a row with its key exists.
 func isDuplicate(err error) bool {
 	server, _ := errors.AsType[*mysql.MySQLError](err)
 	file, _ := errors.AsType[*sqlite.Error](err)

@@ -26,7 +26,6 @@ const (
 	stepReleased  = "released" // not in the header of lanes, which answer before the release
 )
 
-// step is a moment in the life of a request.
 type step struct {
 	name string
 	sku  string // of stepRead and stepWritten, which there are of each line
@@ -45,11 +44,13 @@ func mark(ctx context.Context, s step) {
 	}
 }
 
-func markRead(ctx context.Context, levels order.Levels) {
+// markRead hands on what Levels and its like return.
+func markRead(ctx context.Context, levels order.Levels, err error) (order.Levels, error) {
 	for _, name := range slices.Sorted(maps.Keys(levels.SKUs)) {
 		sku := levels.SKUs[name]
 		mark(ctx, step{name: stepRead, sku: name, units: &sku.Level.Available})
 	}
+	return levels, err
 }
 
 // Locker returns next, with the steps of asking for, holding and releasing a lock.
@@ -141,8 +142,7 @@ type tracedStore struct{ order.Store }
 
 func (s tracedStore) Levels(ctx context.Context, lines ...order.Line) (order.Levels, error) {
 	levels, err := s.Store.Levels(ctx, lines...)
-	markRead(ctx, levels)
-	return levels, err
+	return markRead(ctx, levels, err)
 }
 
 func (s tracedStore) InTx(ctx context.Context, fn func(order.Tx) error) error {
@@ -161,14 +161,12 @@ type tracedTx struct {
 
 func (t tracedTx) LockLevels(skus []string) (order.Levels, error) {
 	levels, err := t.Tx.LockLevels(skus)
-	markRead(t.ctx, levels)
-	return levels, err
+	return markRead(t.ctx, levels, err)
 }
 
 func (t tracedTx) TryLevels(skus []string, within time.Duration) (order.Levels, error) {
 	levels, err := t.Tx.TryLevels(skus, within)
-	markRead(t.ctx, levels)
-	return levels, err
+	return markRead(t.ctx, levels, err)
 }
 
 func (t tracedTx) Move(movements ...stock.Movement) error {

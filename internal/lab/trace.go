@@ -14,8 +14,7 @@ import (
 	"example.com/shop/internal/order/strategy"
 )
 
-// Trace collects the steps of one request and, if it is recorded, all it does. It may be used by many goroutines at
-// once.
+// Trace collects the steps of one request and, if it is recorded, all it does. Many goroutines may use it at once.
 type Trace struct {
 	name   string // of the recording; empty for a trace that is not recorded
 	skus   []string
@@ -96,7 +95,6 @@ func (t *Trace) End() {
 	t.cancel(nil)
 }
 
-// step adds a step that the request has taken.
 func (t *Trace) step(s step) {
 	s.at = time.Now().UnixMicro()
 	t.mu.Lock()
@@ -189,7 +187,6 @@ func (t *Trace) locks(ctx context.Context) (context.Context, inspector, []string
 	return Share(ctx, nil), t.store, t.asked, nil
 }
 
-// expire ends the locks that the request has asked for.
 func (t *Trace) expire(ctx context.Context) error {
 	ctx, store, keys, err := t.locks(ctx)
 	if err != nil {
@@ -251,7 +248,6 @@ func (all traces) command(ctx context.Context, kind, text string, stops bool) (a
 	return all.add(kind, text, ""), nil
 }
 
-// stop holds each of the requests that is stepped.
 func (all traces) stop(ctx context.Context, next string) {
 	for _, t := range all {
 		t.stop(ctx, next)
@@ -272,7 +268,6 @@ func (all traces) add(kind, text, answer string) (answered func(string)) {
 	}
 }
 
-// asksFor notes which locks the requests ask for.
 func (all traces) asksFor(keys []string, of strategy.Locker) {
 	store, _ := of.(inspector)
 	for _, t := range all {
@@ -280,7 +275,6 @@ func (all traces) asksFor(keys []string, of strategy.Locker) {
 	}
 }
 
-// died reports whether the process of the requests has died.
 func (all traces) died() bool {
 	return slices.ContainsFunc(all, func(t *Trace) bool { return t.dead.Load() })
 }

@@ -100,7 +100,7 @@ func openPlayer(ctx context.Context, on *shops.Servers, out Output) (p *Player, 
 	if err != nil {
 		return nil, nil, err
 	}
-	p = NewPlayer(shops.Instances{Servers: *on})
+	p = NewPlayer(*on)
 	return p, func() error { return errors.Join(p.Close(), stop()) }, nil
 }
 
@@ -144,7 +144,6 @@ func play(ctx context.Context, player *Player, chosen []Lesson) ([]played, error
 	return lessons, group.Wait()
 }
 
-// list says what can be named.
 func (o Output) list() {
 	fmt.Fprintln(o.Out, lang.Text(o.Lang, "Lessons, in the order in which people make the mistakes:"))
 	for i, l := range Lessons() {

@@ -6,7 +6,7 @@
 // Redis. They record what each request does, and hold it before each step that
 // another request can notice.
 //
-//	player := step.NewPlayer(shops.Instances{})
+//	player := step.NewPlayer(shops.Servers{})
 //	now, err := player.Position(ctx, "none:Ab") // A has read, B has bought: what can be done next?
 //	end, err := player.Play(ctx, "none:Ab")     // and then both go on to their ends
 //

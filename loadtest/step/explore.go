@@ -55,10 +55,7 @@ flags make no sense. With --schedule, 1 only if a right one fails.
 // Validate returns the first flag that asks for what cannot be.
 func (c *Explore) Validate() error {
 	const maxPreemptions = 4
-	err := c.Check()
 	switch {
-	case err != nil:
-		return err
 	case (c.Name == "") == (c.Schedule == ""):
 		return errors.New("name a strategy or 'all', or a --schedule")
 	case c.Buyers < 2 || c.Buyers > maxBuyers:
@@ -69,18 +66,16 @@ func (c *Explore) Validate() error {
 		return fmt.Errorf("--units %d: want fewer units than buyers (%d), so that a buyer is left for a unit that comes back", c.Units, c.Buyers)
 	case c.Preemptions < 0 || c.Preemptions > maxPreemptions:
 		return fmt.Errorf("--preemptions %d: want 0 to %d", c.Preemptions, maxPreemptions)
-	}
-	if c.Schedule == "" {
-		return nil
-	}
-	if c.Bounds != DefaultBounds() {
+	case c.Schedule == "":
+		return c.Check()
+	case c.Bounds != DefaultBounds():
 		return errors.New("--schedule plays one schedule, its name says how: leave out the flags of what to explore")
 	}
 	_, p, err := parseSchedule(c.Schedule)
 	if err == nil && p.Units >= int64(p.Buyers) {
 		err = fmt.Errorf("%w: %.80q: want more buyers than the %d units", ErrSchedule, c.Schedule, p.Units)
 	}
-	return err
+	return cmp.Or(err, c.Check())
 }
 
 // Run explores, in shops that use the servers of the flags. A name that cannot be played is an ErrSchedule. Otherwise the
@@ -164,13 +159,11 @@ func (c *Explore) show(ctx context.Context, player *Player, out Output, e Explor
 	return nil
 }
 
-// counts is what came of all schedules, on a line.
 func (e Explored) counts(language string) string {
 	n := len(e.Schedules)
 	return lang.Text(language, "%d of %d schedules, %d oversold, %d undersold or stuck", n, n, e.Oversold, e.Undersold)
 }
 
-// explored is the table of all strategies.
 func (o Output) explored(results []Explored, strategies []shopclient.Strategy, took time.Duration) {
 	var rows []table.Row
 	total := 0
@@ -198,7 +191,6 @@ type Explored struct {
 	Undersold int      `json:"undersold"` // no unit is oversold, but one is left, or a buyer waits for ever
 }
 
-// add counts a schedule.
 func (e *Explored) add(p Position) {
 	e.Schedules = append(e.Schedules, p.Schedule)
 	if p.Passed {

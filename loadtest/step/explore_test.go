@@ -47,7 +47,7 @@ func TestExplore_all(t *testing.T) {
 	if err != nil || len(got) != len(want) || *whole && !slices.Equal(got, want) {
 		t.Errorf("%v, got\n%s\nwant\n%s", err, strings.Join(got, "\n"), strings.Join(want, "\n"))
 	}
-	player, replayed := newPlayer(t, shops.Instances{}), 0
+	player, replayed := newPlayer(t, shops.Servers{}), 0
 	for _, schedule := range regexp.MustCompile(`[a-z-]+:\w+`).FindAllString(strings.Join(got, "\n"), -1) {
 		replayed++
 		for range 5 {
@@ -105,7 +105,7 @@ func TestExplore(t *testing.T) {
 func TestExplore_seededDefects(t *testing.T) {
 	t.Parallel()
 	testserver.NotUnderRace(t)
-	player := newPlayer(t, shops.Instances{})
+	player := newPlayer(t, shops.Servers{})
 	const sound = "redlock-unguarded" // without a fault, in all schedules
 	type defect struct {
 		name, sound string
@@ -150,7 +150,7 @@ func TestExplore_interrupted(t *testing.T) {
 	t.Parallel()
 	ctx, cancel := context.WithCancelCause(t.Context())
 	cause := errors.New("enough")
-	_, err := newPlayer(t, shops.Instances{}).Explore(ctx, "none", DefaultBounds(), func(int, int) { cancel(cause) })
+	_, err := newPlayer(t, shops.Servers{}).Explore(ctx, "none", DefaultBounds(), func(int, int) { cancel(cause) })
 	if !errors.Is(err, cause) {
 		t.Errorf("got %v, want %v", err, cause)
 	}

@@ -32,8 +32,6 @@ type Lesson struct {
 	Wrong *Event `json:"wrong,omitempty"`
 }
 
-// lessonsJSON is the table of the lessons.
-//
 //go:embed lessons.json
 var lessonsJSON []byte
 

@@ -73,7 +73,7 @@ type Lock struct {
 
 // Player plays, in shops that it keeps for the next schedule. It may be used by many goroutines at once.
 type Player struct {
-	from  shops.Instances
+	on    shops.Servers
 	conns *http.Client
 
 	mu   sync.Mutex
@@ -86,9 +86,9 @@ type kind struct {
 	ttl    time.Duration // of locks
 }
 
-// NewPlayer returns a Player whose shops use the servers of from, and log there. It starts them as they are needed.
-func NewPlayer(from shops.Instances) *Player {
-	return &Player{from: from, conns: shopclient.NewConnections(maxBuyers, answerTimeout), idle: map[kind][]*instances{}}
+// NewPlayer returns a Player whose shops use these servers. It starts them as they are needed.
+func NewPlayer(on shops.Servers) *Player {
+	return &Player{on: on, conns: shopclient.NewConnections(maxBuyers, answerTimeout), idle: map[kind][]*instances{}}
 }
 
 // Close ends all shops. Nothing may be played any more.
@@ -119,13 +119,11 @@ const (
 )
 
 func (p *Player) open(ctx context.Context, k kind) (*instances, error) {
-	from := p.from
-	from.Count, from.LockTTL = k.buyers, k.ttl
-	set, err := from.Open(ctx)
+	set, err := shops.Instances{Count: k.buyers, Servers: p.on, LockTTL: k.ttl}.Open(ctx)
 	if err != nil {
 		return nil, err
 	}
-	s := &instances{Set: set, kind: k, oneWriter: from.MySQL == ""}
+	s := &instances{Set: set, kind: k, oneWriter: p.on.MySQL == ""}
 	for _, url := range set.URLs {
 		s.clients = append(s.clients, shopclient.New(url, p.conns))
 	}

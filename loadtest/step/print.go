@@ -26,7 +26,6 @@ func (o Output) whole(p Position) {
 	fmt.Fprintln(o.Out)
 }
 
-// verdict is what came of it, in a word.
 func (p Position) verdict() string {
 	if p.Passed {
 		return "passed"
@@ -40,7 +39,6 @@ func (o Output) paragraph(text string) {
 	}
 }
 
-// table writes a row for each lesson: what came of it, and of its remedy.
 func (o Output) table(lessons []played) {
 	var rows []table.Row
 	for _, l := range lessons {

@@ -55,7 +55,6 @@ func scheduleName(strategy string, units int64, done []decision) string {
 	return b.String()
 }
 
-// String is the act in the name of a schedule.
 func (a act) String() string {
 	name := buyerNames[a.buyer : a.buyer+1]
 	switch a.kind {

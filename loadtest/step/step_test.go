@@ -26,9 +26,9 @@ var rewrite = flag.Bool("rewrite", false, "write the golden file anew")
 func TestMain(m *testing.M) { goleak.VerifyTestMain(testserver.Wrap(m)) }
 
 // newPlayer returns one that is closed when the test ends.
-func newPlayer(t *testing.T, from shops.Instances) *Player {
+func newPlayer(t *testing.T, on shops.Servers) *Player {
 	t.Helper()
-	p := NewPlayer(from)
+	p := NewPlayer(on)
 	t.Cleanup(func() {
 		if err := p.Close(); err != nil {
 			t.Errorf("Close: %v", err)
@@ -42,7 +42,7 @@ func newPlayer(t *testing.T, from shops.Instances) *Player {
 // about the step that comes next.
 func TestCommand_all(t *testing.T) {
 	t.Parallel()
-	player := newPlayer(t, shops.Instances{})
+	player := newPlayer(t, shops.Servers{})
 	lessons, err := play(t.Context(), player, Lessons())
 	var printed, whole bytes.Buffer
 	if err = errors.Join(err, (&Command{Name: all}).report(lessons, 0, Output{Out: &printed})); err != nil {
@@ -75,7 +75,7 @@ func TestCommand_all(t *testing.T) {
 // Strategies that need a server of their own, on real ones: each survives all schedules, and what it stores is shown as text.
 func TestCommand_servers(t *testing.T) {
 	testserver.NotUnderRace(t)
-	player := newPlayer(t, shops.Instances{Servers: shops.Servers{MySQL: testserver.MySQL(t), ZooKeeper: testserver.ZooKeeper(t)}})
+	player := newPlayer(t, shops.Servers{MySQL: testserver.MySQL(t), ZooKeeper: testserver.ZooKeeper(t)})
 	for name, command := range map[string]string{"mysql-lock": "UPDATE locks ", "zookeeper": "create /", "for-update": "UPDATE skus "} {
 		got, err := player.Explore(t.Context(), name, Bounds{Buyers: 2, Units: 1, Preemptions: 2, Crash: true}, func(int, int) {})
 		if err != nil || len(got.Failed) > 0 || len(got.Schedules) < 20 {
@@ -99,7 +99,7 @@ func TestCommand_servers(t *testing.T) {
 // is left without a lease, and so without a fence: the row that it locks decides."
 func TestCommand_withoutLease(t *testing.T) {
 	testserver.NotUnderRace(t)
-	player := newPlayer(t, shops.Instances{Servers: shops.Servers{MySQL: testserver.MySQL(t)}})
+	player := newPlayer(t, shops.Servers{MySQL: testserver.MySQL(t)})
 	for schedule, want := range map[string]string{
 		"lanes*2:AAtabac": "2 of 2 units sold. A: 201: order placed; B: 201: order placed; C: 409: sold out.",
 		"lanes:AAtaba":    "1 sold of 1 unit. A: 409: sold out; B: 201: order placed.",
@@ -128,7 +128,7 @@ func TestCommand_withoutLease(t *testing.T) {
 // an error.
 func TestLessons(t *testing.T) {
 	t.Parallel()
-	player := newPlayer(t, shops.Instances{})
+	player := newPlayer(t, shops.Servers{})
 	strategies, err := player.Strategies(t.Context())
 	if err != nil {
 		t.Fatal(err)
@@ -170,7 +170,7 @@ func TestLessons(t *testing.T) {
 // "What can be done next?" after each act of a game, and what the buyers believe.
 func TestPlayer_Position(t *testing.T) {
 	t.Parallel()
-	player := newPlayer(t, shops.Instances{})
+	player := newPlayer(t, shops.Servers{})
 	one := int64(1)
 	for name, want := range map[string]Position{
 		"redis:": {Schedule: "redis:", Next: []string{"A"}, Stock: Stock{Available: 1}, Buyers: []Buyer{
@@ -216,7 +216,7 @@ func TestPlayer_Position(t *testing.T) {
 // The event that goes wrong is "the write that sells one unit too many", and not one that was rolled back.
 func TestPlayer_Position_wrong(t *testing.T) {
 	t.Parallel()
-	got, err := newPlayer(t, shops.Instances{}).Position(t.Context(), "none:ABCAAxabc")
+	got, err := newPlayer(t, shops.Servers{}).Position(t.Context(), "none:ABCAAxabc")
 	if err != nil || got.Wrong < 0 || got.Events[got.Wrong].Actor != "C" {
 		t.Errorf("got %d of %v, %v, want an event of C", got.Wrong, got.Events, err)
 	}
@@ -225,7 +225,7 @@ func TestPlayer_Position_wrong(t *testing.T) {
 // The lock's store is asked who has it, whatever the buyers believe.
 func TestPlayer_Position_lock(t *testing.T) {
 	t.Parallel()
-	player := newPlayer(t, shops.Instances{})
+	player := newPlayer(t, shops.Servers{})
 	for name, want := range map[string]struct {
 		holder        string
 		free, endless bool

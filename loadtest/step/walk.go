@@ -49,13 +49,10 @@ type decision struct {
 }
 
 // walkThrough plays a schedule. The decisions are what was done, with what could have been done instead.
-func walkThrough(
-	ctx context.Context, shops *instances, strategy shopclient.Strategy, p plan,
-) (now Position, done []decision, err error) {
+func walkThrough(ctx context.Context, on *instances, by shopclient.Strategy, p plan) (now Position, done []decision, err error) {
 	suffix := "-" + strings.ToLower(rand.Text()[:8])
 	w := &walk{
-		plan: p, shops: shops, strategy: strategy, sku: "mug" + suffix,
-		log: &journal{began: time.Now(), suffix: suffix}, last: -1,
+		plan: p, shops: on, strategy: by, sku: "mug" + suffix, log: &journal{began: time.Now(), suffix: suffix}, last: -1,
 	}
 	defer w.end(ctx)
 	if err := w.begin(ctx); err != nil {
@@ -207,7 +204,6 @@ func (w *walk) price(a act) int {
 	return 1
 }
 
-// possible reports whether an act can be done now.
 func (w *walk) possible(a act) bool {
 	b := w.buyers[a.buyer]
 	switch a.kind {
@@ -227,7 +223,6 @@ func (w *walk) canGoOn(i int) bool {
 	return !b.finished() && b.at.next != "" && !inVain && !w.mustWait(b)
 }
 
-// name is the name of what was done.
 func (w *walk) name() string { return scheduleName(w.strategy.Name, w.Units, w.done) }
 
 // do makes an act and waits until all requests stand still again. ErrSchedule: the act is not possible now.
@@ -296,7 +291,6 @@ func (w *walk) expire(ctx context.Context, b *buyer) error {
 	return w.settle(ctx)
 }
 
-// expireAll notes that all locks have run out.
 func (w *walk) expireAll() {
 	for _, b := range w.buyers {
 		b.expired = b.expired || b.at.holds
