@@ -40,19 +40,8 @@ type LockOptions struct {
 	MaxWait  time.Duration // for a lock
 }
 
-// WrongLocks returns locks over Redis that are WRONG, each by one well-known mistake and right in everything else, by
-// the names of the strategies that sell with them. Copy package lock instead.
-//
-//	name             the mistake                                 shows when
-//	setnx-expire     SETNX, then EXPIRE: two steps               the process dies between them
-//	setex            SET with an expiry, but without NX          a second buyer comes
-//	blind-del        DEL without asking who holds it             the work takes longer than the TTL
-//	get-then-del     GET, compare, DEL: not one step             the TTL passes between GET and DEL
-//	short-lease      a TTL shorter than the work, no fence       the work takes longer than the TTL
-//	try-once         it is asked for once                        a second buyer comes
-//	reentrant        its holder cannot take it twice             its holder takes it twice
-//	reentrant-count  a count of a holder's, not changed in one   the process dies, or the TTL passes, between two commands
-//	                 step with the TTL
+// WrongLocks returns locks over Redis that are WRONG, each by one well-known mistake and right in everything else, by the
+// names of the strategies that sell with them, whose lessons tell the mistakes. Copy package lock instead.
 //
 // Each is made of the Redis commands that articles and bug reports show; reentrant-count is a script of Redisson, command
 // by command. Waiters poll, as such code does, and a holder is not notified that its lock is over: that is what a lease
@@ -199,7 +188,7 @@ type wrongLock struct {
 	prefix  string
 	maxWait time.Duration
 	ttl     time.Duration
-	once    bool // no waiting
+	once    bool // it is asked for once
 	take    func(ctx context.Context, client redis.UniversalClient, key, owner string, ttl time.Duration) (taken bool, err error)
 	free    func(ctx context.Context, client redis.UniversalClient, key, owner string) error
 	there   func(ctx context.Context, key string) bool // of a row

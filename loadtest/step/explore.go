@@ -152,11 +152,10 @@ func (c *Explore) show(ctx context.Context, player *Player, out Output, e Explor
 	}
 	fmt.Fprintf(out.Out, "\n%s\n\n", lang.Text(out.Lang, "The shortest that failed, again: go run ./loadtest explore --schedule %s", e.Shortest()))
 	again, err := player.Play(ctx, e.Shortest())
-	if err != nil {
-		return err
+	if err == nil {
+		out.whole(again)
 	}
-	out.whole(again)
-	return nil
+	return err
 }
 
 func (e Explored) counts(language string) string {
@@ -193,15 +192,15 @@ type Explored struct {
 
 func (e *Explored) add(p Position) {
 	e.Schedules = append(e.Schedules, p.Schedule)
-	if p.Passed {
+	switch {
+	case p.Passed:
 		return
-	}
-	e.Failed = append(e.Failed, p.Schedule)
-	if p.Sold > p.Units {
+	case p.Sold > p.Units:
 		e.Oversold++
-	} else {
+	default:
 		e.Undersold++
 	}
+	e.Failed = append(e.Failed, p.Schedule)
 }
 
 // Shortest is the schedule of those that failed with the shortest name; empty if none failed.
@@ -237,7 +236,7 @@ func (p *Player) Explore(ctx context.Context, name string, within Bounds, progre
 	}
 	found := Explored{Strategy: name, Designed: strategy.Designed, Schedules: []string{}, Failed: []string{}}
 	var mu sync.Mutex
-	for todo := [][]act{{}}; len(todo) > 0 && err == nil; {
+	for todo := [][]act{{}}; len(todo) > 0 && err == nil && ctx.Err() == nil; {
 		wave, left := todo, len(todo)
 		todo = nil
 		group, exploring := errgroup.WithContext(ctx)
@@ -263,7 +262,7 @@ func (p *Player) Explore(ctx context.Context, name string, within Bounds, progre
 				return nil
 			})
 		}
-		err = cmp.Or(group.Wait(), ctx.Err())
+		err = group.Wait()
 	}
 	if ctx.Err() != nil {
 		err = context.Cause(ctx)

@@ -41,7 +41,6 @@ type buyer struct {
 	asked      int  // walk.changes when it asked for a lock last
 }
 
-// run tries until the answer is final.
 func (b *buyer) run(ctx context.Context) {
 	defer close(b.answered)
 	p := b.purchase
@@ -53,10 +52,8 @@ func (b *buyer) run(ctx context.Context) {
 			return
 		}
 		b.log.add(b.name, HTTP, answerText(b.answer, b.err))
-		if b.err != nil || !b.answer.Problem.RetrySafe || time.Since(began) >= retryFor {
-			return
-		}
-		if shopclient.Pause(ctx, retryPause); b.gone.Load() {
+		if b.err != nil || !b.answer.Problem.RetrySafe || time.Since(began) >= retryFor ||
+			!shopclient.Pause(ctx, retryPause) || b.gone.Load() {
 			return
 		}
 	}

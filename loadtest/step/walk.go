@@ -88,7 +88,8 @@ func (w *walk) begin(ctx context.Context) error {
 		name := buyerNames[i : i+1]
 		alive, giveUp := context.WithCancel(ctx)
 		b := &buyer{
-			name: name, shop: w.shops.clients[i], log: w.log, giveUp: giveUp, answered: make(chan struct{}), recordings: map[int]lab.Recording{},
+			name: name, shop: w.shops.clients[i], log: w.log, giveUp: giveUp,
+			answered: make(chan struct{}), recordings: map[int]lab.Recording{},
 			purchase: shopclient.Purchase{
 				Buyer: "buyer-" + strings.ToLower(name) + w.log.suffix, Key: w.sku + "-" + strings.ToLower(name),
 				Lines: []shopclient.Line{{SKU: w.sku, Units: 1}}, Strategy: w.strategy.Name, Steps: true,
@@ -300,11 +301,9 @@ func (w *walk) expireAll() {
 
 const settleBound = 30 * time.Second // for a step
 
-var errNotSettled = fmt.Errorf("a step took longer than %v", settleBound)
-
 // settle waits until each request stands still: it has stopped before a step, has ended, or waits for another.
 func (w *walk) settle(ctx context.Context) error {
-	ctx, cancel := context.WithTimeoutCause(ctx, settleBound, errNotSettled)
+	ctx, cancel := context.WithTimeoutCause(ctx, settleBound, fmt.Errorf("a step took longer than %v", settleBound))
 	defer cancel()
 	for {
 		i := slices.IndexFunc(w.buyers, func(b *buyer) bool { return !w.settled(b) })
