@@ -57,7 +57,8 @@ const (
 	// Longest is how long a stop lasts that no Move ends; less by the limit of a request, a transaction (30 s) or a COMMIT (10 s).
 	Longest = 10 * time.Minute
 
-	RunsOut = "the lock runs out" // the KindStop of a lock that was made to
+	// RunsOut is the KindStop of a lock that was made to run out.
+	RunsOut = "the lock runs out"
 
 	maxRecordings = 64 // the oldest goes first
 )
