@@ -384,7 +384,7 @@ func (w *walk) position(ctx context.Context, over bool) (Position, error) {
 		}
 		switch {
 		case b.dead:
-			is.State, is.Next = Died, ""
+			is.State, is.Next, is.Line = Died, "", ""
 		case b.finished():
 			is.State, is.Answer = Done, answerText(b.answer, b.err)
 		case w.canGoOn(i):
