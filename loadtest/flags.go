@@ -87,7 +87,7 @@ the wrong moment and look correct in a race.
 	return b.String()
 }
 
-// Validate returns an InputError for the first flag that asks for too much, too little or what another flag excludes.
+// Validate returns a Problem of the first flag that asks for too much, too little or what another flag excludes.
 func (c *raceCommand) Validate() error {
 	for _, check := range []struct {
 		wrong      bool
@@ -106,16 +106,16 @@ func (c *raceCommand) Validate() error {
 		{c.HTML == "-" || c.SVG == "-", "", "--html and --svg want the name of a file; only --json writes to stdout"},
 	} {
 		if check.wrong {
-			return &web.InputError{Field: check.flag, Text: check.want}
+			return &web.Problem{Field: check.flag, Text: check.want}
 		}
 	}
 	if c.UI != "" {
 		if _, err := web.Address(c.UI); err != nil {
-			return &web.InputError{Field: "ui", Text: err.Error()}
+			return &web.Problem{Field: "ui", Text: err.Error()}
 		}
 	}
 	if err := (shops.Instances{Target: c.Target, Count: c.Instances}).CheckDescriptors(1, c.Buyers); err != nil {
-		return &web.InputError{Field: "buyers", Text: err.Error() + ": raise it, or want fewer buyers"}
+		return &web.Problem{Field: "buyers", Text: err.Error() + ": raise it, or want fewer buyers"}
 	}
 	return errors.Join(c.Check(), checkFile("json", c.JSON), checkFile("html", c.HTML), checkFile("svg", c.SVG))
 }
@@ -127,7 +127,7 @@ func checkFile(flag, file string) error {
 	}
 	f, err := os.OpenFile(file, os.O_WRONLY|os.O_CREATE, 0o644) //nolint:gosec // the user names it, and a report is no secret
 	if err != nil {
-		return &web.InputError{Field: flag, Text: err.Error()}
+		return &web.Problem{Field: flag, Text: err.Error()}
 	}
 	return f.Close()
 }

@@ -124,7 +124,7 @@ func (l loadTest) choose(ctx context.Context) (chosen []shopclient.Strategy, sho
 		return shop.Strategies, shop, nil
 	}
 	if chosen, err = shopclient.Pick(shop.Strategies, l.Strategies); err != nil {
-		err = fmt.Errorf("%w: %w", errUsage, &web.InputError{Field: "strategies", Text: err.Error()})
+		err = fmt.Errorf("%w: %w", errUsage, &web.Problem{Field: "strategies", Text: err.Error()})
 	}
 	return chosen, shop, err
 }

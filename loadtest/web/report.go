@@ -38,12 +38,7 @@ func WriteReport(w io.Writer, r result.Report) error {
 
 // WriteBars writes the bars of r, units sold against units supplied, as an SVG file.
 func WriteBars(w io.Writer, r result.Report) error {
-	v := newView(r, "en")
-	for i := range v.Strategies {
-		v.Strategies[i].Y = 34 + 44*i
-	}
-	v.Height = 34 + 44*len(v.Strategies)
-	return execute(w, "bars.svg", v)
+	return execute(w, "bars.svg", newView(r, "en"))
 }
 
 func execute(w io.Writer, name string, data any) error {
@@ -65,7 +60,7 @@ type view struct {
 	Strategies []strategyView
 	Facts      []fact
 	Command    string
-	Height     int // of an SVG
+	Height     int // of an SVG in pixels, as the Y of a strategy
 }
 
 type strategyView struct {
@@ -75,7 +70,7 @@ type strategyView struct {
 	Said     string // what came of it, as a sentence
 	Bar      bar
 	Timeline *timeline // nil if there is nothing to show
-	Y        int       // in an SVG
+	Y        int
 }
 
 // word is a verdict for people. Its class is its colour.
@@ -84,24 +79,20 @@ type word struct{ Class, Mark, Text string }
 type fact struct{ Name, Value string }
 
 func newView(r result.Report, language string) view {
+	const head, row = 34, 44 // pixels of an SVG
 	v := view{
-		Lead:     r.Run.Lead(),
-		Expected: r.Expected(language),
-		Broken:   r.Broken(),
-		Columns:  result.Columns(),
-		Facts:    facts(r, language),
-		Command:  r.Run.Command,
+		Lead: r.Run.Lead(), Expected: r.Expected(language), Broken: r.Broken(), Columns: result.Columns(),
+		Facts: facts(r, language), Command: r.Run.Command, Height: head + row*len(r.Strategies),
 	}
 	var most int64 = 1
 	for _, s := range r.Strategies {
 		most = max(most, s.Supplied+s.Oversold, s.UnitsSold)
 	}
 	for i, s := range r.Strategies {
-		shown := strategyView{
-			Strategy: s, ID: "strategy-" + strconv.Itoa(i+1), Word: wordOf(s, language), Said: s.Outcome(language), Bar: newBar(s, most, language),
-			Timeline: newTimeline(s.Timeline, language),
-		}
-		v.Strategies = append(v.Strategies, shown)
+		v.Strategies = append(v.Strategies, strategyView{
+			Strategy: s, ID: "strategy-" + strconv.Itoa(i+1), Word: wordOf(s, language), Said: s.Outcome(language),
+			Bar: newBar(s, most, language), Timeline: newTimeline(s.Timeline, language), Y: head + row*i,
+		})
 	}
 	return v
 }

@@ -84,7 +84,6 @@ func reports() map[string]result.Report {
 	hostile.Strategies[0].Notes = []string{`"><script src=//example.com></script>`}
 	hostile.Strategies[0].Verdict = `<b onclick=x>`
 	hostile.Strategies[0].Timeline.Requests[0].Buyer = `"><script>`
-	hostile.Strategies[0].Timeline.Pair = []int{7, -1}
 	hostile.Run.Target, hostile.Run.Command = `javascript:alert(1)`, `</code><script>`
 	hostile.Machine.CPUModel = `<style>*{}</style>`
 	for i := range huge.Strategies {

@@ -46,9 +46,9 @@ type race struct {
 	strategy shopclient.Strategy
 	tally    crowd.Tally
 
-	phase  string
-	result result.Strategy
-	err    error
+	phase   string
+	result  result.Strategy
+	failure string // why there is no result
 }
 
 func newRun(ctx context.Context, id int, c Choice, chosen []shopclient.Strategy) *run {
@@ -81,18 +81,17 @@ func (r *run) hold(lab Lab, free func()) {
 		r.phase = stopped
 	}
 	for _, one := range r.races {
-		switch one.phase {
-		case done:
-			if r.choice.Together && len(r.races) > 1 {
-				one.result.Notes = append(one.result.Notes, "raced at the same time as the other strategies, which slows each of them")
-			}
-			r.report.Strategies = append(r.report.Strategies, one.result)
-		case failed:
+		if one.phase == failed {
 			r.phase = failed
-			r.report.NotRun = append(r.report.NotRun, result.NotRun{Name: one.strategy.Name, Reason: one.err.Error()})
-		default:
-			r.report.NotRun = append(r.report.NotRun, result.NotRun{Name: one.strategy.Name, Reason: "the run was stopped"})
 		}
+		if one.phase != done {
+			r.report.NotRun = append(r.report.NotRun, result.NotRun{Name: one.strategy.Name, Reason: one.failure})
+			continue
+		}
+		if r.choice.Together && len(r.races) > 1 {
+			one.result.Notes = append(one.result.Notes, "raced at the same time as the other strategies, which slows each of them")
+		}
+		r.report.Strategies = append(r.report.Strategies, one.result)
 	}
 }
 
@@ -107,9 +106,9 @@ func (r *race) hold(lab Lab) {
 	case err == nil:
 		r.phase, r.result = done, held
 	case r.run.ctx.Err() != nil:
-		r.phase = stopped
+		r.phase, r.failure = stopped, "the run was stopped"
 	default:
-		r.phase, r.err = failed, err
+		r.phase, r.failure = failed, err.Error()
 	}
 }
 
@@ -166,7 +165,7 @@ func (r *race) state() raceState {
 	}
 	switch buyers := int64(r.run.choice.Buyers); {
 	case r.phase == failed:
-		s.Failure = r.err.Error()
+		s.Failure = r.failure
 	case r.phase == done:
 		s.Orders = r.result.UnitsSold // the books are more certain than the answers that buyers got
 	case r.phase != running:

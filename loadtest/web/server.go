@@ -30,10 +30,7 @@ const (
 	bodyLimit    = 64 << 10
 	readTimeout  = 5 * time.Second
 	drainTimeout = 10 * time.Second
-
-	playTimeout     = time.Minute // of one schedule
-	exploreTimeout  = 5 * time.Minute
-	failoverTimeout = 30 * time.Minute // the first time, images are pulled
+	workTimeout  = 30 * time.Minute // of a request; the first failover pulls images
 )
 
 // server knows the last run, which may still go on.
@@ -126,7 +123,7 @@ func guard(name string, next http.Handler) http.Handler {
 		h.Set("Cross-Origin-Resource-Policy", "same-origin")
 		h.Set("Cache-Control", "no-store")
 		if !trusted(r.Host, name) {
-			refuse(w, http.StatusMisdirectedRequest, errors.New("this is not the host that the lab listens on"))
+			answer(w, 0, nil, &Problem{Text: "this is not the host that the lab listens on", status: http.StatusMisdirectedRequest})
 			return
 		}
 		sameOrigin.ServeHTTP(w, r)
@@ -145,30 +142,33 @@ func trusted(host, name string) bool {
 
 func (s *server) routes() http.Handler {
 	mux := http.NewServeMux()
-	mux.HandleFunc("GET /{$}", s.getHome)
+	mux.HandleFunc("GET /{$}", get(s.home))
 	mux.HandleFunc("GET /static/{file}", func(w http.ResponseWriter, r *http.Request) {
 		http.ServeFileFS(w, r, static, "static/"+r.PathValue("file")) //nolint:gosec // one of the embedded files
 	})
-	mux.HandleFunc("GET /static/zh.json", func(w http.ResponseWriter, _ *http.Request) { answer(w, "application/json", lang.Chinese) })
-	mux.HandleFunc("GET /events", s.getEvents)
-	mux.HandleFunc("POST /run", s.postRun)
-	mux.HandleFunc("POST /stop", s.postStop)
-	mux.HandleFunc("GET /lessons", func(w http.ResponseWriter, _ *http.Request) { answerJSON(w, http.StatusOK, s.lab.Lessons) })
-	if len(s.lab.Lessons) > 0 { // with shops of its own
-		mux.HandleFunc("POST /schedule", s.postSchedule)
-		mux.HandleFunc("POST /explore", s.postExplore)
-		mux.HandleFunc("POST /failover", s.postFailover)
-	}
-	mux.HandleFunc("GET /source/{path...}", getSource)
-	mux.HandleFunc("GET /script", func(w http.ResponseWriter, r *http.Request) {
-		answer(w, "text/plain; charset=utf-8", []byte(teaching.Script(r.FormValue("command"))))
+	mux.HandleFunc("GET /static/zh.json", get(func(*http.Request) (any, error) { return file{kind: "application/json", content: lang.Chinese}, nil }))
+	mux.HandleFunc("GET /events", s.events)
+	mux.HandleFunc("GET /lessons", get(func(*http.Request) (any, error) { return s.lab.Lessons, nil }))
+	mux.HandleFunc("GET /source/{path...}", get(source))
+	mux.HandleFunc("GET /script", get(func(r *http.Request) (any, error) {
+		return file{kind: plainText, content: []byte(teaching.Script(r.FormValue("command")))}, nil
+	}))
+	mux.HandleFunc("GET /runs/{id}/{form}", get(s.report))
+	mux.HandleFunc("POST /run", post(s, http.StatusAccepted, s.run))
+	mux.HandleFunc("POST /stop", func(w http.ResponseWriter, _ *http.Request) { // the events report when the run has ended
+		s.last.Load().stop()
+		w.WriteHeader(http.StatusNoContent)
 	})
-	mux.HandleFunc("GET /runs/{id}/{form}", s.getReport)
+	if len(s.lab.Lessons) > 0 { // with shops of its own
+		mux.HandleFunc("POST /schedule", post(s, http.StatusOK, s.schedule))
+		mux.HandleFunc("POST /explore", post(s, http.StatusOK, s.explore))
+		mux.HandleFunc("POST /failover", post(s, http.StatusOK, s.failover))
+	}
 	return mux
 }
 
-// getHome answers the page as it is before any script has run.
-func (s *server) getHome(w http.ResponseWriter, _ *http.Request) {
+// home is the page as it is before any script has run.
+func (s *server) home(*http.Request) (any, error) {
 	type group struct {
 		Title      string
 		Strategies []shopclient.Strategy
@@ -181,21 +181,15 @@ func (s *server) getHome(w http.ResponseWriter, _ *http.Request) {
 		}
 		to.Strategies = append(to.Strategies, strategy)
 	}
-	var home bytes.Buffer
-	err := execute(&home, "home.html", map[string]any{"Groups": groups, "Defaults": s.lab.Defaults, "Lessons": s.lab.Lessons})
-	if err != nil {
-		refuse(w, http.StatusInternalServerError, err)
-		return
-	}
-	answer(w, "text/html; charset=utf-8", home.Bytes())
+	return page("home.html", map[string]any{"Groups": groups, "Defaults": s.lab.Defaults, "Lessons": s.lab.Lessons})
 }
 
 // eventPause is how often the page gets a changed state.
 const eventPause = 100 * time.Millisecond
 
-// getEvents sends the state at once, and then whenever it has changed, as server-sent events. Each is the whole state,
+// events sends the state at once, and then whenever it has changed, as server-sent events. Each is the whole state,
 // so that a page that lost its connection needs no history.
-func (s *server) getEvents(w http.ResponseWriter, r *http.Request) {
+func (s *server) events(w http.ResponseWriter, r *http.Request) {
 	w.Header().Set("Content-Type", "text/event-stream")
 	out := http.NewResponseController(w)
 	tick := time.NewTicker(eventPause)
@@ -220,202 +214,178 @@ func (s *server) getEvents(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-var errBusy = errors.New("the lab is busy already; wait until that is over, or stop it")
-
-func (s *server) postRun(w http.ResponseWriter, r *http.Request) {
-	var c Choice
-	if !decode(w, r, &c) {
-		return
-	}
+// run begins the races of a choice.
+func (s *server) run(_ context.Context, c Choice) (any, error) {
 	chosen, err := shopclient.Pick(s.lab.Strategies, c.Strategies)
 	if err != nil {
-		err = &InputError{"strategies", err.Error()}
-	} else {
-		err = s.lab.Check(c)
+		return nil, &Problem{Field: "strategies", Text: err.Error()}
 	}
-	if err != nil {
-		refuse(w, http.StatusUnprocessableEntity, err)
-		return
+	if err := s.lab.Check(c); err != nil {
+		return nil, err
 	}
 	if !s.busy.CompareAndSwap(false, true) {
-		refuse(w, http.StatusConflict, errBusy)
-		return
+		return nil, errBusy
 	}
 	next := newRun(s.ctx, s.last.Load().id+1, c, chosen) //nolint:contextcheck // runs outlive the request that starts them
 	s.last.Store(next)
 	s.work.Go(func() { next.hold(s.lab, func() { s.busy.Store(false) }) })
-	answerJSON(w, http.StatusAccepted, map[string]int{"run": next.id})
+	return map[string]int{"run": next.id}, nil
 }
 
-// postStop returns at once; the events report when the run has ended.
-func (s *server) postStop(w http.ResponseWriter, _ *http.Request) {
-	s.last.Load().stop()
-	w.WriteHeader(http.StatusNoContent)
-}
-
-// postSchedule plays a schedule as far as its name says, which takes a moment. It ends with the request.
-func (s *server) postSchedule(w http.ResponseWriter, r *http.Request) {
-	var asked struct {
-		Name  string `json:"name"`
-		Loose bool   `json:"loose"`
-	}
-	if !decode(w, r, &asked) {
-		return
-	}
-	strategy := asked.Name[:max(0, strings.IndexAny(asked.Name, ":*"))]
-	if !s.playable(w, strategy) {
-		return
-	}
+// schedule plays a schedule as far as its name says, which takes a moment. It ends with the request.
+func (s *server) schedule(ctx context.Context, asked struct {
+	Name  string `json:"name"`
+	Loose bool   `json:"loose"`
+}) (any, error) {
 	if !s.last.Load().over() {
-		refuse(w, http.StatusConflict, errBusy)
-		return
+		return nil, errBusy
 	}
-	ctx, cancel := context.WithTimeout(r.Context(), playTimeout)
-	defer cancel()
-	position, err := s.lab.Position(ctx, asked.Name, asked.Loose)
-	answerPlayed(w, position, err)
+	return played(s.lab.Position(ctx, asked.Name, asked.Loose))
 }
 
-// postExplore plays all schedules of a strategy, which takes seconds. It ends with the request.
-func (s *server) postExplore(w http.ResponseWriter, r *http.Request) {
-	var asked struct {
-		Strategy string `json:"strategy"`
-		Crash    bool   `json:"crash"`
-	}
-	if !decode(w, r, &asked) || !s.playable(w, asked.Strategy) {
-		return
-	}
-	s.occupy(w, r, exploreTimeout, func(ctx context.Context) {
-		explored, err := s.lab.Explore(ctx, asked.Strategy, asked.Crash)
-		answerPlayed(w, explored, err)
-	})
-}
-
-// postFailover kills primaries, which takes minutes. It ends with the request.
-func (s *server) postFailover(w http.ResponseWriter, r *http.Request) {
-	s.occupy(w, r, failoverTimeout, func(ctx context.Context) {
-		var html bytes.Buffer
-		all, err := s.lab.KillPrimary(ctx)
-		if err == nil {
-			err = execute(&html, "failover", all)
-		}
-		if err != nil {
-			refuse(w, http.StatusInternalServerError, err)
-			return
-		}
-		answerJSON(w, http.StatusOK, map[string]string{"html": html.String()})
-	})
-}
-
-// occupy does long work that ends with the request, unless something goes on already.
-func (s *server) occupy(w http.ResponseWriter, r *http.Request, limit time.Duration, work func(context.Context)) {
+// explore plays all schedules of a strategy, which takes seconds. It ends with the request.
+func (s *server) explore(ctx context.Context, asked struct {
+	Strategy string `json:"strategy"`
+	Crash    bool   `json:"crash"`
+}) (any, error) {
 	if !s.busy.CompareAndSwap(false, true) {
-		refuse(w, http.StatusConflict, errBusy)
-		return
+		return nil, errBusy
 	}
 	defer s.busy.Store(false)
-	s.work.Add(1)
-	defer s.work.Done()
-	ctx, cancel := context.WithTimeout(r.Context(), limit)
-	defer cancel()
-	work(ctx)
+	return played(s.lab.Explore(ctx, asked.Strategy, asked.Crash))
 }
 
-// playable reports whether the schedules of a strategy can be played here, or refuses the request.
-func (s *server) playable(w http.ResponseWriter, strategy string) bool {
-	if _, err := shopclient.Pick(s.lab.Strategies, []string{strategy}); err != nil {
-		refuse(w, http.StatusUnprocessableEntity, &InputError{"strategies", err.Error()})
-		return false
+// failover kills primaries, which takes minutes. It ends with the request.
+func (s *server) failover(ctx context.Context, _ struct{}) (any, error) {
+	if !s.busy.CompareAndSwap(false, true) {
+		return nil, errBusy
 	}
-	return true
-}
-
-func answerPlayed(w http.ResponseWriter, played any, err error) {
-	switch {
-	case errors.Is(err, step.ErrSchedule):
-		refuse(w, http.StatusUnprocessableEntity, err)
-	case err != nil:
-		refuse(w, http.StatusInternalServerError, fmt.Errorf("it could not be played: %w", err))
-	default:
-		answerJSON(w, http.StatusOK, played)
+	defer s.busy.Store(false)
+	all, err := s.lab.KillPrimary(ctx)
+	if err != nil {
+		return nil, err
 	}
+	shown, err := page("failover", all)
+	return map[string]string{"html": string(shown.content)}, err
 }
 
-// getSource answers a file whose lines a Position names.
-func getSource(w http.ResponseWriter, r *http.Request) {
+func played(what any, err error) (any, error) {
+	if errors.Is(err, step.ErrSchedule) {
+		return nil, &Problem{Text: err.Error()}
+	} else if err != nil {
+		return nil, fmt.Errorf("it could not be played: %w", err)
+	}
+	return what, nil
+}
+
+// source is a file whose lines a Position names.
+func source(r *http.Request) (any, error) {
 	text, err := teaching.Source(r.PathValue("path"))
 	if err != nil {
-		refuse(w, http.StatusNotFound, errors.New("only the files of strategies, batches and wrong locks are shown"))
-		return
+		return nil, &Problem{Text: "only the files of strategies, batches and wrong locks are shown", status: http.StatusNotFound}
 	}
-	answer(w, "text/plain; charset=utf-8", text)
+	return file{kind: plainText, content: text}, nil
 }
 
-// getReport answers the result of the last run, in one of three forms.
-func (s *server) getReport(w http.ResponseWriter, r *http.Request) {
+// report is the result of the last run, in one of three forms.
+func (s *server) report(r *http.Request) (any, error) {
 	last := s.last.Load()
 	report, there := last.outcome()
 	if !there || strconv.Itoa(last.id) != r.PathValue("id") {
-		refuse(w, http.StatusNotFound, errors.New("only the report of the last run is kept"))
-		return
+		return nil, &Problem{Text: "only the report of the last run is kept", status: http.StatusNotFound}
 	}
 	var b bytes.Buffer
-	var err error
-	kind, form := "text/html; charset=utf-8", r.PathValue("form")
-	switch form {
+	switch form := r.PathValue("form"); form {
 	case "result":
-		err = execute(&b, "result", newView(report, r.FormValue("lang")))
+		return page("result", newView(report, r.FormValue("lang")))
 	case "report.html":
-		err = WriteReport(&b, report)
+		err := WriteReport(&b, report)
+		return file{htmlText, b.Bytes(), form}, err
 	case "report.json":
-		kind, err = "application/json", report.WriteJSON(&b)
-	default:
-		refuse(w, http.StatusNotFound, errors.New("there are result, report.html and report.json"))
-		return
+		err := report.WriteJSON(&b)
+		return file{"application/json", b.Bytes(), form}, err
 	}
-	if err != nil {
-		refuse(w, http.StatusInternalServerError, err)
-		return
-	}
-	if form != "result" {
-		w.Header().Set("Content-Disposition", "attachment; filename="+form)
-	}
-	answer(w, kind, b.Bytes())
+	return nil, &Problem{Text: "there are result, report.html and report.json", status: http.StatusNotFound}
 }
 
-// decode reads JSON, or refuses the request.
-func decode(w http.ResponseWriter, r *http.Request, into any) (ok bool) {
+var errBusy = &Problem{Text: "the lab is busy already; wait until that is over, or stop it", status: http.StatusConflict} //nolint:gochecknoglobals // a constant
+
+// file is an answer that is not JSON.
+type file struct {
+	kind    string
+	content []byte
+	name    string // under which a browser saves it; empty if it shows it
+}
+
+const (
+	htmlText  = "text/html; charset=utf-8"
+	plainText = "text/plain; charset=utf-8"
+)
+
+// page shows data by a template.
+func page(name string, data any) (file, error) {
+	var b bytes.Buffer
+	err := execute(&b, name, data)
+	return file{kind: htmlText, content: b.Bytes()}, err
+}
+
+// get answers with what do returns.
+func get(do func(*http.Request) (any, error)) http.HandlerFunc {
+	return func(w http.ResponseWriter, r *http.Request) {
+		body, err := do(r)
+		answer(w, http.StatusOK, body, err)
+	}
+}
+
+// post answers with what do returns of the JSON in a request. The server waits for it when it ends.
+func post[T any](s *server, status int, do func(context.Context, T) (any, error)) http.HandlerFunc {
+	return func(w http.ResponseWriter, r *http.Request) {
+		s.work.Add(1)
+		defer s.work.Done()
+		var body any
+		ctx, cancel := context.WithTimeout(r.Context(), workTimeout)
+		defer cancel()
+		asked, err := decode[T](w, r)
+		if err == nil {
+			body, err = do(ctx, asked)
+		}
+		answer(w, status, body, err)
+	}
+}
+
+func decode[T any](w http.ResponseWriter, r *http.Request) (asked T, err error) {
 	if r.Header.Get("Content-Type") != "application/json" {
-		refuse(w, http.StatusUnsupportedMediaType, errors.New("want JSON"))
-		return false
+		return asked, &Problem{Text: "want JSON", status: http.StatusUnsupportedMediaType}
 	}
 	d := json.NewDecoder(http.MaxBytesReader(w, r.Body, bodyLimit))
 	d.DisallowUnknownFields()
-	err := d.Decode(into)
+	err = d.Decode(&asked)
 	if misfit, ok := errors.AsType[*json.UnmarshalTypeError](err); ok {
-		refuse(w, http.StatusUnprocessableEntity, &InputError{misfit.Field, "want a whole number"})
+		err = &Problem{Field: misfit.Field, Text: "want a whole number"}
 	} else if err != nil {
-		refuse(w, http.StatusBadRequest, fmt.Errorf("want JSON of a choice: %w", err))
+		err = &Problem{Text: "want JSON of a choice: " + err.Error(), status: http.StatusBadRequest}
 	}
-	return err == nil
+	return asked, err
 }
 
-// refuse answers an error, with its field if it is an InputError.
-func refuse(w http.ResponseWriter, status int, err error) {
-	problem, ofField := errors.AsType[*InputError](err)
-	if !ofField {
-		problem = &InputError{Text: err.Error()}
+// answer writes a file as it is, any other body as JSON, and instead of them an error as a Problem.
+func answer(w http.ResponseWriter, status int, body any, err error) {
+	if err != nil {
+		problem, known := errors.AsType[*Problem](err)
+		if !known {
+			problem = &Problem{Text: err.Error(), status: http.StatusInternalServerError}
+		}
+		status, body = cmp.Or(problem.status, http.StatusUnprocessableEntity), problem
 	}
-	answerJSON(w, status, problem)
-}
-
-func answerJSON(w http.ResponseWriter, status int, v any) {
-	w.Header().Set("Content-Type", "application/json")
+	f, ok := body.(file)
+	if !ok {
+		f.kind = "application/json"
+		f.content, _ = json.Marshal(body) // of our own types
+	}
+	w.Header().Set("Content-Type", f.kind)
+	if f.name != "" {
+		w.Header().Set("Content-Disposition", "attachment; filename="+f.name)
+	}
 	w.WriteHeader(status)
-	_ = json.NewEncoder(w).Encode(v) // a client that went away needs no answer
-}
-
-func answer(w http.ResponseWriter, kind string, body []byte) {
-	w.Header().Set("Content-Type", kind)
-	_, _ = w.Write(body) //nolint:gosec // HTML is escaped, the rest is of another type; a client that went away needs no answer
+	_, _ = w.Write(f.content) //nolint:gosec // HTML is escaped, the rest is of another type; a client that went away needs no answer
 }

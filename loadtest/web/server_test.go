@@ -39,7 +39,7 @@ func newLab(change ...func(*Lab)) Lab {
 		Defaults: Choice{Strategies: []string{"none", "zookeeper"}, Buyers: 77, Stock: 7, Instances: 3, ThinkMS: 2.5},
 		Check: func(c Choice) error {
 			if c.Buyers == 0 {
-				return &InputError{"buyers", "want 1 to 100000"}
+				return &Problem{Field: "buyers", Text: "want 1 to 100000"}
 			}
 			return nil
 		},
@@ -318,8 +318,6 @@ func TestServer_schedule(t *testing.T) {
 		{"a part of it", `{"name":"none:AB"}`, 200, `"schedule":"none:AB"`},
 		{"to its end", `{"name":"none:AB","loose":true}`, 200, `"over":true`},
 		{"does not fit", `{"name":"none:Q"}`, 422, `"cannot be played: Q"`},
-		{"no name", `{"name":""}`, 422, `is not one of redis, zookeeper, none`},
-		{"lacks a server", `{"name":"zookeeper:A"}`, 422, `it needs a ZooKeeper`},
 		{"could not be played", `{"name":"redis*2:A"}`, 500, `it could not be played: no disk`},
 	}
 	for _, tt := range tests {

@@ -1,6 +1,7 @@
 package web
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 
@@ -41,11 +42,8 @@ func newTimeline(of *crowd.Timeline, language string) *timeline {
 		return nil
 	}
 	all, pair := of.Requests, of.Pair
-	if len(pair) != 2 || min(pair[0], pair[1]) < 0 || max(pair[0], pair[1]) >= len(all) || all[pair[0]].Wrote == nil {
-		pair = nil
-	}
 	w := newWindow(all, pair)
-	t := &timeline{Start: microseconds(w.from), End: microseconds(w.to), Pair: pair != nil, Sentence: sentence(all, pair, language)}
+	t := &timeline{Start: microseconds(w.from), End: microseconds(w.to), Pair: len(pair) > 0, Sentence: sentence(all, pair, language)}
 	for i, r := range all {
 		t.Lanes = append(t.Lanes, newLane(r, slices.Contains(pair, i), w, language))
 	}
@@ -54,7 +52,7 @@ func newTimeline(of *crowd.Timeline, language string) *timeline {
 
 // sentence is what the timeline shows, in a language.
 func sentence(all []crowd.Request, pair []int, language string) string {
-	if pair != nil {
+	if len(pair) > 0 {
 		a, b := all[pair[0]], all[pair[1]]
 		return lang.Text(language, "%s and %s both read %s and both wrote %s: what one of them took is not subtracted.",
 			a.Buyer, b.Buyer, humanize.Comma(a.Seen), humanize.Comma(*a.Wrote))
@@ -79,12 +77,8 @@ type window struct{ from, to int64 }
 func newWindow(all []crowd.Request, pair []int) window {
 	w := window{from: all[0].Read}
 	for i, r := range all {
-		works := r.Begun
-		if r.LockHeld > 0 {
-			works = r.LockHeld
-		}
-		w.from, w.to = min(w.from, works), max(w.to, r.Read)
-		if pair == nil || slices.Contains(pair, i) {
+		w.from, w.to = min(w.from, cmp.Or(r.LockHeld, r.Begun)), max(w.to, r.Read)
+		if len(pair) == 0 || slices.Contains(pair, i) {
 			w.to = max(w.to, r.Committed, r.Released)
 		}
 	}
@@ -99,14 +93,8 @@ func (w window) at(us int64) percent {
 
 func newLane(r crowd.Request, marked bool, w window, language string) lane {
 	l := lane{
-		Buyer:      r.Buyer,
-		Story:      story(r, language),
-		Marked:     marked,
-		Read:       w.at(r.Read),
-		Seen:       humanize.Comma(r.Seen),
-		SeenAt:     w.at(r.Read) + 1,
-		SeenAnchor: "start",
-		More:       max(r.Read, r.Committed, r.Released) > w.to,
+		Buyer: r.Buyer, Story: story(r, language), Marked: marked, Read: w.at(r.Read), Seen: humanize.Comma(r.Seen),
+		SeenAt: w.at(r.Read) + 1, SeenAnchor: "start", More: max(r.Read, r.Committed, r.Released) > w.to,
 	}
 	if l.Read > 80 {
 		l.SeenAt, l.SeenAnchor = l.Read-1, "end"
@@ -119,9 +107,7 @@ func newLane(r crowd.Request, marked bool, w window, language string) lane {
 		}
 	}
 	reading := r.Begun
-	if r.LockHeld > 0 {
-		add("wait", "waits for the lock", r.LockAsked, r.LockHeld)
-	}
+	add("wait", "waits for the lock", r.LockAsked, r.LockHeld)
 	if r.LockHeld < r.Read { // else it read before
 		reading = max(r.Begun, r.LockHeld)
 	}
@@ -130,7 +116,7 @@ func newLane(r crowd.Request, marked bool, w window, language string) lane {
 		add("think", "thinks", max(r.Read, r.LockHeld), r.Writing)
 		add("write", "writes and commits", r.Writing, max(r.Written, r.Committed))
 	}
-	if r.Released > 0 && r.LockHeld > 0 {
+	if r.LockHeld > 0 {
 		add("release", "releases the lock", max(r.Read, r.Committed), r.Released)
 	}
 	return l
