@@ -114,11 +114,8 @@ func (l loadTest) choose(ctx context.Context) (chosen []shopclient.Strategy, sho
 	conns := shopclient.NewConnections(1, operatorTimeout)
 	defer conns.CloseIdleConnections()
 	shop, err = shopclient.New(set.URLs[0], conns).Lab(ctx)
-	if errors.Is(err, shopclient.ErrNotLab) {
-		return nil, shop, fmt.Errorf("%s: %w; start one with: go run ./cmd/lab", withoutPassword(set.URLs[0]), err)
-	}
 	if err != nil {
-		return nil, shop, fmt.Errorf("%w; is there a teaching shop? start one with: go run ./cmd/lab", err)
+		return nil, shop, fmt.Errorf("%s: %w; start a teaching shop with: go run ./cmd/lab", withoutPassword(set.URLs[0]), err)
 	}
 	if l.all() {
 		return shop.Strategies, shop, nil

@@ -8,7 +8,6 @@ import (
 	"math/rand/v2"
 	"net/http"
 	"strconv"
-	"strings"
 	"syscall"
 	"time"
 
@@ -45,14 +44,6 @@ func Final(a shopclient.Answer, err error) bool {
 func (p Patience) after(try int, asked time.Duration) time.Duration {
 	wait := min(cmp.Or(asked, p.Pause<<min(try, 16)), p.MaxPause)
 	return wait + time.Duration(rand.Float64()*float64(wait/2))
-}
-
-// Explain says in one line how a try ended.
-func Explain(a shopclient.Answer, err error) string {
-	if err != nil {
-		return shopclient.Explain(err)
-	}
-	return strings.TrimSpace(fmt.Sprint(a.Status, " ", a.Problem))
 }
 
 // buyer sends one order after the other and has connections of its own.
@@ -92,7 +83,7 @@ func (b *buyer) order(ctx context.Context, due time.Time) {
 		}
 		record.Tries++
 		record.Latency, record.Ended = answer.At.Sub(due), answer.At.Sub(b.run.start)
-		record.Reason = Explain(answer, err)
+		record.Reason = shopclient.Explain(answer, err)
 		if errors.Is(err, syscall.EMFILE) || answer.Problem.Code() == "too-few-descriptors" {
 			b.run.stop(fmt.Errorf("%w: %s", ErrDescriptors, record.Reason))
 		}
@@ -124,7 +115,7 @@ func outcomeOf(a shopclient.Answer, err error) Outcome {
 		return Unknown
 	case a.Order.ID != "":
 		return Ordered
-	case a.Status == http.StatusConflict && a.Problem.SoldOut():
+	case a.Status == http.StatusConflict && a.Problem.Code() == "sold-out":
 		return Refused
 	case a.Status == http.StatusTooManyRequests, Final(a, nil):
 		return Failed
@@ -151,6 +142,6 @@ func (b *buyer) end(ctx context.Context, record *Record, paid shopclient.Payment
 		return
 	}
 	if err != nil || answer.Order.ID == "" {
-		record.Reason = how + ": " + Explain(answer, err)
+		record.Reason = how + ": " + shopclient.Explain(answer, err)
 	}
 }

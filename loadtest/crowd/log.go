@@ -199,7 +199,7 @@ func (r Race) recheck(ctx context.Context, conns *http.Client, turn int, record 
 	case a.Status == http.StatusNotFound:
 		record.Lost = "the shop does not know it"
 	case a.Status != http.StatusOK:
-		return errors.New(Explain(a, nil))
+		return errors.New(shopclient.Explain(a, nil))
 	case o.ID != record.OrderID || !sameLines(o.Lines, record.Lines) || o.Status == shopclient.Cancelled:
 		record.Lost = fmt.Sprintf("the shop shows %+v", o)
 	case o.Status == shopclient.Expired:

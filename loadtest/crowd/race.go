@@ -102,15 +102,11 @@ func (r Race) Run(ctx context.Context) (Log, error) {
 // shop returns a client of one of the shops, which take turns.
 func (r Race) shop(turn int, conns *http.Client) *shopclient.Client {
 	turn %= len(r.Shops)
-	client := shopclient.New(r.Shops[turn], conns)
-	if r.Keys == nil {
-		return client
-	}
 	operator := ""
 	if r.Operators != nil {
 		operator = r.Operators[turn]
 	}
-	return client.WithKeys(r.Keys, operator)
+	return shopclient.New(r.Shops[turn], conns).WithKeys(r.Keys, operator)
 }
 
 // run is a race that goes on.

@@ -13,6 +13,7 @@ import (
 	"net/http"
 	"net/url"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 )
@@ -20,30 +21,20 @@ import (
 // NewConnections returns connections to shops: at most n that rest per shop, and a limit for each request from its
 // first byte to the last of the answer. Close them with CloseIdleConnections.
 func NewConnections(n int, timeout time.Duration) *http.Client {
-	return &http.Client{
-		Timeout: timeout,
-		Transport: &http.Transport{
-			MaxIdleConnsPerHost: n,
-			IdleConnTimeout:     5 * time.Minute,
-			DisableCompression:  true,
-		},
-		CheckRedirect: noRedirect,
-	}
+	return newConnections(timeout, &http.Transport{MaxIdleConnsPerHost: n, IdleConnTimeout: 5 * time.Minute, DisableCompression: true})
 }
 
 // NewBuyer returns what NewConnections does for one goroutine, with one connection, which stands until another shop is
 // asked or CloseIdleConnections. Its buffers are small, since a crowd shares the machine with the shops.
 func NewBuyer(timeout time.Duration) *http.Client {
-	return &http.Client{
-		Timeout: timeout,
-		Transport: &oneConnection{Transport: &http.Transport{
-			IdleConnTimeout:    30 * time.Second,
-			DisableCompression: true,
-			ReadBufferSize:     2 << 10,
-			WriteBufferSize:    1 << 10,
-		}},
-		CheckRedirect: noRedirect,
-	}
+	return newConnections(timeout, &oneConnection{Transport: &http.Transport{
+		IdleConnTimeout: 30 * time.Second, DisableCompression: true, ReadBufferSize: 2 << 10, WriteBufferSize: 1 << 10,
+	}})
+}
+
+func newConnections(timeout time.Duration, transport http.RoundTripper) *http.Client {
+	noRedirect := func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
+	return &http.Client{Timeout: timeout, Transport: transport, CheckRedirect: noRedirect}
 }
 
 // oneConnection closes the connection to one shop before it opens one to another: connections to all shops would need more
@@ -62,8 +53,6 @@ func (o *oneConnection) RoundTrip(r *http.Request) (*http.Response, error) {
 	return o.Transport.RoundTrip(r)
 }
 
-func noRedirect(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
-
 // Pause waits for d and reports whether ctx lasted as long.
 func Pause(ctx context.Context, d time.Duration) bool {
 	select {
@@ -73,10 +62,10 @@ func Pause(ctx context.Context, d time.Duration) bool {
 	return ctx.Err() == nil
 }
 
-// Client speaks to one shop.
+// Client speaks to one shop. What returns an Answer sends one request; an error means that the outcome is unknown.
 type Client struct {
 	base     string
-	operator string // where what the operator asks goes; empty: base
+	operator string // where requests of the operator and the payment service go; empty: base
 	conns    *http.Client
 	keys     *Keys // nil: buyers name themselves
 }
@@ -86,7 +75,7 @@ func New(base string, conns *http.Client) *Client {
 	return &Client{base: strings.TrimRight(base, "/"), conns: conns}
 }
 
-// WithKeys returns a client of a shop that wants tokens, whose operator's listener is at that address.
+// WithKeys returns a client of a shop that wants tokens, unless keys is nil, and whose operator's listener is at that address.
 func (c *Client) WithKeys(keys *Keys, operator string) *Client {
 	return &Client{base: c.base, operator: operator, conns: c.conns, keys: keys}
 }
@@ -94,38 +83,39 @@ func (c *Client) WithKeys(keys *Keys, operator string) *Client {
 // Connect makes sure that a connection to the shop stands, by a request that costs the shop nothing. Any answer will
 // do.
 func (c *Client) Connect(ctx context.Context) error {
-	_, err := c.do(ctx, http.MethodGet, "/healthz", nil, nil)
+	_, err := c.do(ctx, request{method: http.MethodGet, path: "/healthz"}, nil)
 	return err
 }
 
-// response is an answer that was read to its end.
-type response struct {
-	status int
-	header http.Header
-	body   []byte
-	at     time.Time // when its last byte had come
+// request is one request to a shop.
+type request struct {
+	method, path string
+	buyer        string      // who asks; empty: the operator
+	listener     bool        // the operator's
+	payments     bool        // the payment service asks
+	key          string      // idempotency key; empty for none
+	header       http.Header // besides
+	body         any         // as JSON; nil for none
+	sku          string      // which the Trace of the answer is about
 }
 
-// asOperator returns the client that sends requests to the operator's listener.
-func (c *Client) asOperator() *Client {
-	return &Client{base: cmp.Or(c.operator, c.base), conns: c.conns, keys: c.keys}
-}
-
-func (c *Client) do(ctx context.Context, method, path string, header http.Header, body any) (response, error) {
-	req, err := http.NewRequestWithContext(ctx, method, c.base+path, nil)
-	if err != nil {
-		return response{}, err
+// do sends a request, and reads what the shop fulfilled into a value, unless that is nil.
+func (c *Client) do(ctx context.Context, q request, into any) (a Answer, err error) {
+	base := c.base
+	if q.listener || q.payments {
+		base = cmp.Or(c.operator, c.base)
 	}
-	maps.Copy(req.Header, header)
-	if c.keys != nil {
-		if err := c.keys.show(req.Header); err != nil {
-			return response{}, err
-		}
+	req, err := http.NewRequestWithContext(ctx, q.method, base+q.path, nil)
+	if err != nil {
+		return a, err
+	}
+	if err := c.identify(q, req.Header); err != nil {
+		return a, err
 	}
 	var encoded []byte
-	if body != nil {
-		if encoded, err = json.Marshal(body); err != nil {
-			return response{}, err
+	if q.body != nil {
+		if encoded, err = json.Marshal(q.body); err != nil {
+			return a, err
 		}
 		req.Header.Set("Content-Type", "application/json")
 	}
@@ -134,41 +124,82 @@ func (c *Client) do(ctx context.Context, method, path string, header http.Header
 	req.Body, req.ContentLength = io.NopCloser(bytes.NewReader(encoded)), int64(len(encoded))
 	resp, err := c.conns.Do(req)
 	if err != nil {
-		return response{}, err
+		return a, err
 	}
 	read, err := io.ReadAll(resp.Body)
 	at := time.Now()
 	if err := errors.Join(err, resp.Body.Close()); err != nil {
-		return response{}, fmt.Errorf("%s %s: answer %d broke off: %w", method, path, resp.StatusCode, err)
+		return a, fmt.Errorf("%s %s: answer %d broke off: %w", q.method, q.path, resp.StatusCode, err)
 	}
-	return response{resp.StatusCode, resp.Header, read, at}, nil
+	seconds, _ := strconv.Atoi(resp.Header.Get("Retry-After")) // shops send no dates
+	a = Answer{
+		At: at, Status: resp.StatusCode, RetryAfter: time.Duration(seconds) * time.Second,
+		Trace: parseTrace(resp.Header.Get("Shop-Trace"), q.sku),
+	}
+	switch {
+	case !a.good():
+		if json.Unmarshal(read, &a.Problem) != nil {
+			a.Problem = Problem{Detail: fmt.Sprintf("%.200q", read)}
+		}
+	case into != nil:
+		if err := json.Unmarshal(read, into); err != nil {
+			return Answer{}, fmt.Errorf("%s %s: answer %d: %w", q.method, q.path, a.Status, err)
+		}
+	}
+	return a, nil
 }
 
-// get sends a request for which only one kind of answer is of use, and reads it into v unless that is nil. ErrNotFound:
-// the status is 404.
-func (c *Client) get(ctx context.Context, method, path string, body, v any) error {
-	r, err := c.do(ctx, method, path, nil, body)
-	switch {
-	case err != nil:
-		return err
-	case r.status == http.StatusNotFound:
-		err = ErrNotFound
-	case r.status == http.StatusServiceUnavailable:
-		err = fmt.Errorf("%w: %v", ErrUnavailable, r.problem())
-	case !r.good():
-		err = fmt.Errorf("answer %d: %v", r.status, r.problem())
-	case v != nil:
-		err = json.Unmarshal(r.body, v)
+// identify sets the headers of a request. A shop that wants tokens is shown one instead of a buyer's name.
+func (c *Client) identify(q request, h http.Header) error {
+	maps.Copy(h, q.header)
+	if q.key != "" {
+		h.Set("Idempotency-Key", q.key)
 	}
-	if err != nil {
-		return fmt.Errorf("%s %s: %w", method, path, err)
+	if c.keys != nil {
+		token, err := c.keys.token(q)
+		h.Set("Authorization", "Bearer "+token)
+		return err
+	}
+	if q.buyer != "" {
+		h.Set("Shop-Buyer", q.buyer)
 	}
 	return nil
 }
 
-// Explain says in one line why no answer came, alike for like causes: without the port numbers that make each such error a
-// different text.
-func Explain(err error) string {
+// get sends a request for which only one kind of answer is of use, and reads it into a value unless that is nil.
+// ErrNotFound: the status is 404.
+func (c *Client) get(ctx context.Context, q request, into any) error {
+	a, err := c.do(ctx, q, into)
+	switch {
+	case err != nil:
+		return err
+	case a.Status == http.StatusNotFound:
+		err = ErrNotFound
+	case a.Status == http.StatusServiceUnavailable:
+		err = fmt.Errorf("%w: %v", ErrUnavailable, a.Problem)
+	case !a.good():
+		err = fmt.Errorf("answer %d: %v", a.Status, a.Problem)
+	default:
+		return nil
+	}
+	return fmt.Errorf("%s %s: %w", q.method, q.path, err)
+}
+
+// Answer is the shop's answer to a request.
+type Answer struct {
+	At         time.Time // when its last byte had come
+	Status     int
+	Order      Order         // if it was placed
+	Problem    Problem       // why no order was placed
+	RetryAfter time.Duration // how long the shop asks to wait before the next try; 0 if it does not ask
+	Trace      *Trace        // when the request took which step; nil if the shop does not report it
+}
+
+func (a Answer) good() bool { return a.Status == http.StatusOK || a.Status == http.StatusCreated }
+
+// Explain says in one line how a request ended, alike for like causes: without the port numbers that make each broken
+// connection a different text.
+func Explain(a Answer, err error) string {
 	if timeout, ok := errors.AsType[net.Error](err); ok && timeout.Timeout() {
 		return "no answer in time"
 	}
@@ -178,15 +209,13 @@ func Explain(err error) string {
 	if asked, ok := errors.AsType[*url.Error](err); ok {
 		return asked.Err.Error()
 	}
-	return err.Error()
+	if err != nil {
+		return err.Error()
+	}
+	return strings.TrimSpace(fmt.Sprint(a.Status, " ", a.Problem))
 }
 
-func (r response) good() bool { return r.status == http.StatusOK || r.status == http.StatusCreated }
-
 var (
-	// ErrNotLab means that the shop is no teaching shop, or no shop at all.
-	ErrNotLab = errors.New("not a teaching shop")
-
 	// ErrNotFound means that the shop knows no such thing.
 	ErrNotFound = errors.New("not found")
 
@@ -216,19 +245,8 @@ func (p Problem) Code() string {
 	return code
 }
 
-// SoldOut reports whether the problem is that too few units are left.
-func (p Problem) SoldOut() bool { return p.Code() == "sold-out" }
-
 // String is one line for people.
 func (p Problem) String() string {
 	said := slices.DeleteFunc([]string{p.Title, p.Detail}, func(s string) bool { return s == "" })
 	return cmp.Or(strings.Join(said, ": "), p.Type)
-}
-
-func (r response) problem() Problem {
-	var p Problem
-	if json.Unmarshal(r.body, &p) != nil {
-		return Problem{Detail: fmt.Sprintf("%.200q", r.body)}
-	}
-	return p
 }

@@ -5,9 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
-	"net/url"
 	"slices"
-	"strconv"
 	"strings"
 
 	"example.com/shop/internal/lab"
@@ -73,6 +71,7 @@ type Difference struct {
 type Audit struct {
 	OK          bool
 	Books       Books
+	SKUs        []Books
 	Differences []Difference
 }
 
@@ -83,84 +82,75 @@ type Lab struct {
 	Redis      string     `json:"redis"`
 }
 
-// Lab returns the shop's table of strategies and its servers, or ErrNotLab.
-func (c *Client) Lab(ctx context.Context) (about Lab, err error) {
-	err = c.get(ctx, http.MethodGet, "/v1/strategies", nil, &about)
-	if errors.Is(err, ErrNotFound) || err == nil && len(about.Strategies) == 0 {
-		err = ErrNotLab
+// Lab returns the shop's table of strategies and its servers. It is an error if it is no teaching shop, or no shop at all.
+func (c *Client) Lab(ctx context.Context) (l Lab, err error) {
+	err = c.get(ctx, request{method: http.MethodGet, path: "/v1/strategies"}, &l)
+	if errors.Is(err, ErrNotFound) || err == nil && len(l.Strategies) == 0 {
+		err = errors.New("it is no teaching shop")
 	}
-	return about, err
+	return l, err
 }
 
 // Create puts units of a new SKU up for sale.
 func (c *Client) Create(ctx context.Context, sku string, units int64) error {
-	body := map[string]any{"sku": sku, "units": units, "price": map[string]any{"minor": 100, "currency": "EUR"}}
-	return c.asOperator().get(ctx, http.MethodPost, "/v1/skus", body, nil)
+	body := map[string]any{"sku": sku, "units": units, "price": Money{Minor: 100, Currency: "EUR"}}
+	return c.get(ctx, request{method: http.MethodPost, path: "/v1/skus", listener: true, body: body}, nil)
 }
 
 // Limit sets how many units of a SKU a buyer may have in orders that are pending or paid.
 func (c *Client) Limit(ctx context.Context, sku string, units int64) error {
-	return c.asOperator().get(ctx, http.MethodPatch, "/v1/skus/"+url.PathEscape(sku), map[string]any{"limit_per_buyer": units}, nil)
+	body := map[string]any{"limit_per_buyer": units}
+	return c.get(ctx, request{method: http.MethodPatch, path: "/v1/skus/" + sku, listener: true, body: body}, nil)
 }
 
 // Restock brings units of a SKU in, once. The key is the delivery's, the same whenever it is asked for again. The status is
-// 201 if they are there. An error means that the outcome is unknown.
+// 201 if they are there.
 func (c *Client) Restock(ctx context.Context, sku, key string, units int64) (Answer, error) {
 	body := map[string]any{"kind": "supply", "units": units}
-	r, err := c.asOperator().do(ctx, http.MethodPost, "/v1/skus/"+url.PathEscape(sku)+"/movements", http.Header{"Idempotency-Key": {key}}, body)
-	if err != nil {
-		return Answer{}, err
-	}
-	return r.answer(), nil
+	return c.do(ctx, request{method: http.MethodPost, path: "/v1/skus/" + sku + "/movements", listener: true, key: key, body: body}, nil)
 }
 
 // Ready returns nil if the shop is ready to sell.
 func (c *Client) Ready(ctx context.Context) error {
-	return c.get(ctx, http.MethodGet, "/readyz", nil, nil)
+	return c.get(ctx, request{method: http.MethodGet, path: "/readyz"}, nil)
 }
 
 // Stock returns how many units of a SKU are available and reserved.
 func (c *Client) Stock(ctx context.Context, sku string) (available, reserved int64, err error) {
 	var level struct{ Available, Reserved int64 }
-	err = c.get(ctx, http.MethodGet, "/v1/skus/"+url.PathEscape(sku), nil, &level)
+	err = c.get(ctx, request{method: http.MethodGet, path: "/v1/skus/" + sku}, &level)
 	return level.Available, level.Reserved, err
 }
 
 // Audit returns the shop's check of its books for one SKU or, for an empty name, for all.
-func (c *Client) Audit(ctx context.Context, sku string) (Audit, error) {
-	var a struct {
-		OK          bool
-		SKUs        []Books
-		Differences []Difference
-	}
+func (c *Client) Audit(ctx context.Context, sku string) (a Audit, err error) {
 	path := "/v1/audit"
 	if sku != "" {
-		path += "?sku=" + url.QueryEscape(sku)
+		path += "?sku=" + sku
 	}
-	audit := Audit{}
-	err := c.asOperator().get(ctx, http.MethodGet, path, nil, &a)
-	if audit.OK, audit.Differences = a.OK, a.Differences; len(a.SKUs) == 1 {
-		audit.Books = a.SKUs[0]
+	err = c.get(ctx, request{method: http.MethodGet, path: path, listener: true}, &a)
+	if len(a.SKUs) == 1 {
+		a.Books = a.SKUs[0]
 	}
-	return audit, err
+	return a, err
 }
 
 // Recording returns what was recorded under a name as soon as its version is higher than seen, or after a while as it is.
 // ErrNotFound: nothing was, by now.
 func (c *Client) Recording(ctx context.Context, name string, seen int) (r lab.Recording, err error) {
-	err = c.get(ctx, http.MethodGet, "/v1/recordings/"+url.PathEscape(name)+"?seen="+strconv.Itoa(seen), nil, &r)
+	err = c.get(ctx, request{method: http.MethodGet, path: fmt.Sprintf("/v1/recordings/%s?seen=%d", name, seen)}, &r)
 	return r, err
 }
 
 // Lock returns who has the lock that the recorded request has asked for last. The error may say that the store does not
 // know.
 func (c *Client) Lock(ctx context.Context, name string) (s lab.LockState, err error) {
-	err = c.get(ctx, http.MethodGet, "/v1/recordings/"+url.PathEscape(name)+"/lock", nil, &s)
+	err = c.get(ctx, request{method: http.MethodGet, path: "/v1/recordings/" + name + "/lock"}, &s)
 	return s, err
 }
 
 // Move makes a move with the request that is recorded under this name.
 func (c *Client) Move(ctx context.Context, move lab.Move, name string) (r lab.Recording, err error) {
-	err = c.get(ctx, http.MethodPost, "/v1/recordings/"+url.PathEscape(name)+"/"+string(move), nil, &r)
+	err = c.get(ctx, request{method: http.MethodPost, path: "/v1/recordings/" + name + "/" + string(move)}, &r)
 	return r, err
 }

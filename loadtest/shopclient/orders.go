@@ -2,12 +2,10 @@ package shopclient
 
 import (
 	"context"
-	"encoding/json"
-	"fmt"
 	"net/http"
 	"net/url"
+	"regexp"
 	"strconv"
-	"strings"
 	"time"
 )
 
@@ -21,16 +19,6 @@ type Purchase struct {
 
 	Recording string // the name under which the shop is to record the request; empty for none
 	Steps     bool   // it takes each step only when Move says so
-}
-
-// Answer is the shop's answer to a purchase or a cancellation.
-type Answer struct {
-	At         time.Time // when its last byte had come
-	Status     int
-	Order      Order         // if it was placed
-	Problem    Problem       // why no order was placed
-	RetryAfter time.Duration // how long the shop asks to wait before the next try; 0 if it does not ask
-	Trace      *Trace        // when the request took which step; nil if the shop does not report it
 }
 
 // Line is one SKU of an order and how many units of it.
@@ -60,78 +48,62 @@ const (
 	Expired   = "expired"   // it was not paid in time, and its units are for sale again
 )
 
-// Buy asks for an order, once. An error means that the outcome is unknown.
+// Buy asks for an order.
 func (c *Client) Buy(ctx context.Context, p Purchase) (Answer, error) {
-	header := http.Header{
-		"Idempotency-Key": {p.Key},
-		"Shop-Buyer":      {p.Buyer},
-		"Shop-Strategy":   {p.Strategy},
-	}
+	header := http.Header{"Shop-Strategy": {p.Strategy}}
 	if p.Think >= 0 {
-		header["Shop-Think"] = []string{p.Think.String()}
+		header.Set("Shop-Think", p.Think.String())
 	}
 	if p.Recording != "" {
-		header["Shop-Recording"] = []string{p.Recording}
+		header.Set("Shop-Recording", p.Recording)
 	}
 	if p.Steps {
-		header["Shop-Stop"] = []string{"each"}
+		header.Set("Shop-Stop", "each")
 	}
-	r, err := c.do(ctx, http.MethodPost, "/v1/orders", header, map[string]any{"lines": p.Lines})
-	if err != nil {
-		return Answer{}, err
-	}
-	a, err := r.order()
-	a.Trace = parseTrace(r.header.Get("Shop-Trace"), p.Lines[0].SKU)
-	return a, err
+	return c.order(ctx, request{
+		method: http.MethodPost, path: "/v1/orders", buyer: p.Buyer, key: p.Key, header: header,
+		body: map[string]any{"lines": p.Lines}, sku: p.Lines[0].SKU,
+	})
 }
 
-// Cancel asks for the end of an order, once, with an idempotency key unless that is empty. The status is 200 if it was
-// cancelled. An error means that the outcome is unknown.
+// Cancel asks for the end of an order, with an idempotency key unless that is empty. The status is 200 if it was cancelled.
 func (c *Client) Cancel(ctx context.Context, buyer, id, key string) (Answer, error) {
-	return c.ask(ctx, http.MethodPost, buyer, id, "/cancel", key)
+	return c.order(ctx, request{method: http.MethodPost, path: "/v1/orders/" + id + "/cancel", buyer: buyer, key: key})
 }
 
 // Pay is Cancel for an order that is to be paid on the buyer's own word, which only some shops take.
 func (c *Client) Pay(ctx context.Context, buyer, id, key string) (Answer, error) {
-	return c.ask(ctx, http.MethodPost, buyer, id, "/pay", key)
+	return c.order(ctx, request{method: http.MethodPost, path: "/v1/orders/" + id + "/pay", buyer: buyer, key: key})
 }
 
 // Look asks for an order. The status is 200 if it is the buyer's.
 func (c *Client) Look(ctx context.Context, buyer, id string) (Answer, error) {
-	return c.ask(ctx, http.MethodGet, buyer, id, "", "")
+	return c.order(ctx, request{method: http.MethodGet, path: "/v1/orders/" + id, buyer: buyer})
 }
 
-func (c *Client) ask(ctx context.Context, method, buyer, id, how, key string) (Answer, error) {
-	header := http.Header{"Shop-Buyer": {buyer}}
-	if key != "" {
-		header["Idempotency-Key"] = []string{key}
-	}
-	r, err := c.do(ctx, method, "/v1/orders/"+url.PathEscape(id)+how, header, nil)
-	if err != nil {
-		return Answer{}, err
-	}
-	return r.order()
+// TakePayment says that the provider has taken a payment. The status is 200 if it pays the order.
+func (c *Client) TakePayment(ctx context.Context, p Payment) (Answer, error) {
+	body := map[string]any{"payment_id": p.ID, "amount": p.Amount}
+	return c.order(ctx, request{method: http.MethodPost, path: "/v1/orders/" + p.OrderID + "/pay", payments: true, body: body})
 }
 
-// order returns an answer with its order, unless that was refused.
-func (r response) order() (Answer, error) {
-	a := r.answer()
-	if !r.good() {
-		return a, nil
-	}
-	if err := json.Unmarshal(r.body, &a.Order); err != nil {
-		return Answer{}, fmt.Errorf("answer %d without an order: %w", r.status, err)
-	}
-	return a, nil
+// PaymentFailed says that a payment has failed, and with release that the order is to be cancelled.
+func (c *Client) PaymentFailed(ctx context.Context, id string, release bool) (Answer, error) {
+	body := map[string]any{"release": release}
+	return c.order(ctx, request{method: http.MethodPost, path: "/v1/orders/" + id + "/payment-failed", payments: true, body: body})
 }
 
-func (r response) answer() Answer {
-	seconds, _ := strconv.Atoi(r.header.Get("Retry-After")) // shops send no dates
-	a := Answer{At: r.at, Status: r.status, RetryAfter: time.Duration(seconds) * time.Second}
-	if !r.good() {
-		a.Problem = r.problem()
-	}
-	return a
+// Extend lets the order hold its units for longer.
+func (c *Client) Extend(ctx context.Context, id string) (Answer, error) {
+	return c.order(ctx, request{method: http.MethodPost, path: "/v1/orders/" + id + "/extend", payments: true})
+}
+
+// order sends a request that is answered by an order.
+func (c *Client) order(ctx context.Context, q request) (Answer, error) {
+	var o Order
+	a, err := c.do(ctx, q, &o)
+	a.Order = o
+	return a, err
 }
 
 // Trace is when a request took which step, in microseconds by the shop's clock; 0 for steps that it did not take, the
@@ -158,35 +130,25 @@ func (t *Trace) Steps() map[string]*int64 {
 	}
 }
 
+var step = regexp.MustCompile(`([a-z-]+);at=(\d+)(?:;sku=([^;,]*))?(?:;units=(\d+))?`)
+
 // parseTrace reads a Shop-Trace header. It returns nil if there is none or if it lacks both the read and the commit:
 // traces are for pictures, an odd one is no error.
 func parseTrace(header, sku string) *Trace {
 	var t Trace
-	steps := t.Steps()
-	for step := range strings.SplitSeq(header, ",") {
-		name, rest, _ := strings.Cut(strings.TrimSpace(step), ";")
-		at, known := steps[name]
-		if !known {
+	for _, parts := range step.FindAllStringSubmatch(header, -1) {
+		at, known := t.Steps()[parts[1]]
+		if of := parts[3]; !known || of != "" && of != sku {
 			continue
 		}
-		parameters := map[string]string{}
-		for parameter := range strings.SplitSeq(rest, ";") {
-			key, value, _ := strings.Cut(parameter, "=")
-			parameters[key] = value
-		}
-		if of := parameters["sku"]; of != "" && of != sku {
-			continue // of another line
-		}
-		if n, err := strconv.ParseInt(parameters["at"], 10, 64); err == nil {
-			*at = n
-		}
-		if units, err := strconv.ParseInt(parameters["units"], 10, 64); err == nil {
-			switch name {
-			case "read":
-				t.Seen = units
-			case "written":
-				t.Wrote = &units
-			}
+		*at, _ = strconv.ParseInt(parts[2], 10, 64)
+		units, err := strconv.ParseInt(parts[4], 10, 64)
+		switch {
+		case err != nil: // it has none
+		case parts[1] == "read":
+			t.Seen = units
+		case parts[1] == "written":
+			t.Wrote = &units
 		}
 	}
 	if t.Begun == 0 || t.Read == 0 && t.Committed == 0 {
@@ -202,35 +164,6 @@ type Payment struct {
 	Amount  Money  `json:"amount"`
 }
 
-// TakePayment says, once, that the provider has taken a payment. The status is 200 if it pays the order. An error means
-// that the outcome is unknown.
-func (c *Client) TakePayment(ctx context.Context, p Payment) (Answer, error) {
-	return c.provider(ctx, p.OrderID, "/pay", map[string]any{"payment_id": p.ID, "amount": p.Amount})
-}
-
-// PaymentFailed says that a payment has failed, and with release that the order is to be cancelled.
-func (c *Client) PaymentFailed(ctx context.Context, orderID string, release bool) (Answer, error) {
-	return c.provider(ctx, orderID, "/payment-failed", map[string]any{"release": release})
-}
-
-// Extend lets the order hold its units for longer.
-func (c *Client) Extend(ctx context.Context, orderID string) (Answer, error) {
-	return c.provider(ctx, orderID, "/extend", nil)
-}
-
-// provider sends what a payment service says, to the operator's listener.
-func (c *Client) provider(ctx context.Context, orderID, what string, body any) (Answer, error) {
-	header := http.Header{}
-	if c.keys != nil {
-		header.Set("Authorization", "Bearer "+c.keys.Payments)
-	}
-	r, err := c.asOperator().do(ctx, http.MethodPost, "/v1/orders/"+url.PathEscape(orderID)+what, header, body)
-	if err != nil {
-		return Answer{}, err
-	}
-	return r.order()
-}
-
 // Refused returns the payments that the shop has on record as refused and that are not refunded yet.
 func (c *Client) Refused(ctx context.Context) (all []Payment, err error) {
 	query := url.Values{"limit": {"100"}, "refused": {"true"}}
@@ -239,7 +172,7 @@ func (c *Client) Refused(ctx context.Context) (all []Payment, err error) {
 			Payments []Payment
 			Next     string `json:"next_cursor"`
 		}
-		if err := c.asOperator().get(ctx, http.MethodGet, "/v1/payments?"+query.Encode(), nil, &page); err != nil {
+		if err := c.get(ctx, request{method: http.MethodGet, path: "/v1/payments?" + query.Encode(), listener: true}, &page); err != nil {
 			return nil, err
 		}
 		all = append(all, page.Payments...)

@@ -290,7 +290,7 @@ func (c *client) insist(o history.Operation) history.Operation {
 		}
 		sent := c.History.Now()
 		answer, err := c.ask(client, o)
-		o.Requests = append(o.Requests, history.Request{Shop: shop, Sent: sent, Answered: c.History.Now(), Answer: crowd.Explain(answer, err)})
+		o.Requests = append(o.Requests, history.Request{Shop: shop, Sent: sent, Answered: c.History.Now(), Answer: shopclient.Explain(answer, err)})
 		o.Outcome = outcome(o.Kind, answer, err)
 		switch {
 		case wrong(asked, o.Outcome, answer, late):
@@ -376,7 +376,7 @@ func outcome(kind history.Kind, a shopclient.Answer, err error) history.Outcome 
 		return done
 	case kind == history.Pay && (code == history.PaidTwice || code == history.Mismatch):
 		return code
-	case kind == history.Buy && a.Problem.SoldOut():
+	case kind == history.Buy && code == history.SoldOut:
 		return history.SoldOut
 	}
 	status := history.Outcome(cmp.Or(a.Problem.OrderStatus, a.Order.Status))
