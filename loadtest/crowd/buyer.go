@@ -75,7 +75,7 @@ func (b *buyer) order(ctx context.Context, due time.Time) {
 	}
 	end := b.random.Float64() // drawn for each order, or the next carts would depend on the answer
 	record := Record{Buyer: b.name, Lines: p.Lines, Outcome: Failed}
-	var paid shopclient.Payment
+	var placed shopclient.Order
 	b.run.Insist(ctx, func(try int) (shopclient.Answer, error) {
 		answer, err := b.run.shop(b.number+try, b.conns).Buy(ctx, p)
 		if err != nil {
@@ -90,8 +90,7 @@ func (b *buyer) order(ctx context.Context, due time.Time) {
 		switch outcome := outcomeOf(answer, err); outcome {
 		case Ordered, Refused:
 			record.Outcome, record.Reason = outcome, ""
-			record.OrderID, record.Trace = answer.Order.ID, answer.Trace
-			paid = shopclient.Payment{ID: "pi-" + answer.Order.ID, OrderID: answer.Order.ID, Amount: answer.Order.Total}
+			record.OrderID, record.Trace, placed = answer.Order.ID, answer.Trace, answer.Order
 		case Unknown: // only a definite answer of a later try changes that
 			record.Outcome = Unknown
 		case Failed:
@@ -100,7 +99,7 @@ func (b *buyer) order(ctx context.Context, due time.Time) {
 	})
 	b.run.Tally.add(record.Outcome)
 	if record.Outcome == Ordered {
-		b.end(ctx, &record, paid, end)
+		b.end(ctx, &record, placed.Total, end)
 	}
 	b.records = append(b.records, record)
 	if b.run.Duration > 0 && (record.Outcome == Failed || record.Outcome == Unknown) {
@@ -124,20 +123,19 @@ func outcomeOf(a shopclient.Answer, err error) Outcome {
 }
 
 // end pays the order, cancels it or leaves it pending, as a number from 0 to 1 has it.
-func (b *buyer) end(ctx context.Context, record *Record, paid shopclient.Payment, draw float64) {
-	var how string
+func (b *buyer) end(ctx context.Context, record *Record, total shopclient.Money, draw float64) {
 	var answer shopclient.Answer
 	var err error
+	how, id := "pay", record.OrderID
 	switch {
 	case draw < b.run.Pay && b.run.Operators != nil:
-		how = "pay"
-		answer, err = b.run.shop(b.number, b.run.provider).TakePayment(ctx, paid)
+		payment := shopclient.Payment{ID: "pi-" + id, OrderID: id, Amount: total}
+		answer, err = b.run.shop(b.number, b.run.provider).TakePayment(ctx, payment)
 	case draw < b.run.Pay:
-		how = "pay"
-		answer, err = b.run.shop(b.number, b.conns).Pay(ctx, b.name, record.OrderID, "")
+		answer, err = b.run.shop(b.number, b.conns).Pay(ctx, b.name, id, "")
 	case draw < b.run.Pay+b.run.Cancel:
 		how, record.Cancelled = "cancel", true
-		answer, err = b.run.shop(b.number, b.conns).Cancel(ctx, b.name, record.OrderID, "")
+		answer, err = b.run.shop(b.number, b.conns).Cancel(ctx, b.name, id, "")
 	default:
 		return
 	}

@@ -88,7 +88,7 @@ func Milliseconds(d time.Duration) float64 { return float64(d.Microseconds()) / 
 func (l Log) Summary() Summary {
 	length := cmp.Or(l.Length, l.Took)
 	outcomes, within := map[Outcome]int64{}, map[Outcome]int64{} // of the whole race, and of the time that counts
-	latencies := make([]time.Duration, 0, len(l.Records))
+	var latencies []time.Duration
 	var tries, pending int64 // pending: could not be paid or cancelled
 	for _, r := range l.Records {
 		if r.Outcome == Ordered && r.Reason != "" {
@@ -114,11 +114,9 @@ func (l Log) Summary() Summary {
 		Acknowledged: outcomes[Ordered], Refused: outcomes[Refused],
 		Errors: outcomes[Failed] + outcomes[Unknown] + pending, Unknown: outcomes[Unknown],
 		Retries: tries - int64(len(l.Records)), Seconds: l.Took.Round(time.Microsecond).Seconds(),
-		AnswersPerSecond: rate(within[Ordered] + within[Refused]),
-		OrdersPerSecond:  rate(within[Ordered]),
+		AnswersPerSecond: rate(within[Ordered] + within[Refused]), OrdersPerSecond: rate(within[Ordered]),
 		LatencyMS: Latency{
-			P50: percentile(latencies, 50), P90: percentile(latencies, 90),
-			P99: percentile(latencies, 99), Max: percentile(latencies, 100),
+			percentile(latencies, 50), percentile(latencies, 90), percentile(latencies, 99), percentile(latencies, 100),
 		},
 		Timeline: l.timeline(12),
 	}
@@ -133,10 +131,7 @@ func percentile(sorted []time.Duration, p float64) float64 {
 	return Milliseconds(sorted[max(0, rank-1)])
 }
 
-// fewReasons is how many different reasons for errors are listed.
-const fewReasons = 5
-
-// Notes say why orders, payments and cancellations came to nothing, other than by being sold out.
+// Notes say why orders, payments and cancellations came to nothing, other than by being sold out: the five most frequent reasons.
 func (l Log) Notes() []string {
 	notes := []string{}
 	reasons := map[string]int{}
@@ -149,7 +144,7 @@ func (l Log) Notes() []string {
 		return cmp.Or(cmp.Compare(reasons[b], reasons[a]), cmp.Compare(a, b))
 	})
 	for i, reason := range mostFrequent {
-		if i == fewReasons {
+		if i == 5 {
 			return append(notes, "... and other reasons")
 		}
 		notes = append(notes, fmt.Sprintf("%d without a definite answer: %s", reasons[reason], reason))
@@ -200,17 +195,12 @@ func (r Race) recheck(ctx context.Context, conns *http.Client, turn int, record 
 		record.Lost = "the shop does not know it"
 	case a.Status != http.StatusOK:
 		return errors.New(shopclient.Explain(a, nil))
-	case o.ID != record.OrderID || !sameLines(o.Lines, record.Lines) || o.Status == shopclient.Cancelled:
+	case o.ID != record.OrderID || !slices.Equal(o.Lines, record.Lines) || o.Status == shopclient.Cancelled:
 		record.Lost = fmt.Sprintf("the shop shows %+v", o)
 	case o.Status == shopclient.Expired:
 		return ErrExpired
 	}
 	return nil
-}
-
-// sameLines ignores their order. They are of different SKUs.
-func sameLines(a, b []shopclient.Line) bool {
-	return len(a) == len(b) && !slices.ContainsFunc(a, func(l shopclient.Line) bool { return !slices.Contains(b, l) })
 }
 
 // Timeline is what some requests of a race did, by the shop's own account, ordered by the moment at which each read the

@@ -112,12 +112,11 @@ func (r Race) shop(turn int, conns *http.Client) *shopclient.Client {
 // run is a race that goes on.
 type run struct {
 	Race
-	wanted []float64 // how much each SKU is wanted, with those before it
-	stop   context.CancelCauseFunc
-	buyers []*buyer
-	start  time.Time
-
+	wanted   []float64 // how much each SKU is wanted, with those before it
+	stop     context.CancelCauseFunc
+	buyers   []*buyer
 	provider *http.Client // the payment service's connections
+	start    time.Time
 
 	warmed atomic.Int64 // buyers who have had an answer
 	began  atomic.Int64 // of Duration, in nanoseconds since the start; 0: it has not
@@ -158,17 +157,14 @@ func (r *run) connect(ctx context.Context) error {
 func (r *run) hold(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(ctx, r.warm()+r.Duration+r.Timeout)
 	defer cancel()
-	var ready, done sync.WaitGroup
-	ready.Add(len(r.buyers))
+	var done sync.WaitGroup
 	barrier := make(chan struct{})
 	for _, b := range r.buyers {
 		done.Go(func() {
-			ready.Done()
 			<-barrier
 			r.work(ctx, b)
 		})
 	}
-	ready.Wait()
 	r.start = time.Now()
 	close(barrier)
 	done.Wait()
@@ -197,11 +193,9 @@ func (r *run) log() Log {
 	log := Log{SKU: r.SKUs[0], Began: time.Duration(r.began.Load()), Length: r.Duration}
 	for _, b := range r.buyers {
 		log.Records = append(log.Records, b.records...)
+		log.Took = max(log.Took, b.records[len(b.records)-1].Ended)
 	}
 	slices.SortFunc(log.Records, func(a, b Record) int { return cmp.Compare(a.Ended, b.Ended) })
-	if n := len(log.Records); n > 0 {
-		log.Took = log.Records[n-1].Ended
-	}
 	return log
 }
 
