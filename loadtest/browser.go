@@ -43,7 +43,7 @@ func (l loadTest) lab(chosen []shopclient.Strategy, shop shopclient.Lab, player 
 			l.From = "embedded" // containers run by now, and have addresses
 			err := l.Validate()
 			if err == nil && c.Together && l.shops(l.Instances).CheckDescriptors(len(c.Strategies), c.Buyers) != nil {
-				err = errors.New("together these races need more file descriptors than this process may open: let them race one after the other")
+				err = &web.Problem{Text: "together these races need more file descriptors than this process may open: let them race one after the other"}
 			}
 			return err
 		},

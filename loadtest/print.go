@@ -19,7 +19,6 @@ import (
 	"example.com/shop/loadtest/lang"
 	"example.com/shop/loadtest/result"
 	"example.com/shop/loadtest/stats"
-	"example.com/shop/loadtest/verdict"
 )
 
 // The widths of the output and of the help, in columns of a terminal.
@@ -92,23 +91,18 @@ func (s screen) verdict(strategy result.Strategy) string {
 	if strategy.NotCaught() {
 		return lang.Text(s.lang, "not caught")
 	}
-	return s.word(strategy.Verdict)
+	return s.paint(strategy.Correct(), lang.Text(s.lang, string(strategy.Verdict)))
 }
 
-func (s screen) word(v verdict.Verdict) string {
-	colour := text.FgRed
-	if v == verdict.Correct {
-		colour = text.FgGreen
-	}
-	return s.paint(colour, lang.Text(s.lang, string(v)))
-}
-
-// paint does not leave the decision to go-pretty, which asks about stdout.
-func (s screen) paint(colour text.Color, words string) string {
-	if !s.colour {
+// paint shows good news in green and other news in red. It does not leave the decision to go-pretty, which asks about stdout.
+func (s screen) paint(good bool, words string) string {
+	switch {
+	case !s.colour:
 		return words
+	case good:
+		return "\x1b[32m" + words + "\x1b[0m"
 	}
-	return fmt.Sprintf("\x1b[%dm%s\x1b[0m", colour, words)
+	return "\x1b[31m" + words + "\x1b[0m"
 }
 
 // explanation has, for each strategy, its lesson and what happened in plain words, and at the end whether the
@@ -134,11 +128,7 @@ func (s screen) explanation(r result.Report) string {
 		}
 		b.WriteByte('\n')
 	}
-	colour := text.FgGreen
-	if r.Broken() {
-		colour = text.FgRed
-	}
-	return b.String() + s.paint(colour, r.Expected(s.lang)) + "\n"
+	return b.String() + s.paint(!r.Broken(), r.Expected(s.lang)) + "\n"
 }
 
 // hang writes a paragraph that stands indented beside its name; nothing if it is empty.

@@ -168,21 +168,18 @@ func (l loadTest) race(ctx context.Context, s shopclient.Strategy, tally *crowd.
 }
 
 // audit asks for the books of a SKU, until two audits in a row are alike where orders may still be on their way.
-func audit(ctx context.Context, operator *shopclient.Client, sku string, settle bool) (shopclient.Audit, error) {
-	before, err := operator.Audit(ctx, sku)
-	for begun := time.Now(); settle && err == nil; {
-		if time.Since(begun) > settleLimit {
-			return before, errors.New("the books still change, though the load test buys nothing any more")
+func audit(ctx context.Context, operator *shopclient.Client, sku string, settle bool) (books shopclient.Audit, err error) {
+	for end := time.Now().Add(settleLimit); time.Now().Before(end); {
+		before := books
+		books, err = operator.Audit(ctx, sku)
+		if err != nil || !settle || reflect.DeepEqual(books, before) {
+			return books, err
 		}
 		if !shopclient.Pause(ctx, settlePause) {
-			return before, context.Cause(ctx)
+			return books, context.Cause(ctx)
 		}
-		var books shopclient.Audit
-		books, err = operator.Audit(ctx, sku)
-		settle = !reflect.DeepEqual(books, before)
-		before = books
 	}
-	return before, err
+	return books, errors.New("the books still change, though the load test buys nothing any more")
 }
 
 // shops is where the shops of a race come from: this many instances are started, unless --target names a running shop.
