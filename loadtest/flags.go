@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"net/url"
 	"os"
-	"regexp"
 	"slices"
 	"strings"
 	"time"
@@ -87,7 +86,7 @@ the wrong moment and look correct in a race.
 	return b.String()
 }
 
-// Validate returns a Problem of the first flag that asks for too much, too little or what another flag excludes.
+// Validate returns an InputError of the first flag that asks for too much, too little or what another flag excludes.
 func (c *raceCommand) Validate() error {
 	for _, check := range []struct {
 		wrong      bool
@@ -101,21 +100,21 @@ func (c *raceCommand) Validate() error {
 		{c.UI != "" && c.Duration != 0, "", "--ui shows buyers who order all at once; leave out --duration"},
 		{len(c.Strategies) == 0, "strategies", "want at least one"},
 		{c.Target != "" && (c.Named() || c.From == shops.Docker), "", "--target is a shop that runs already; --mysql, --redis, --redlock, --zookeeper and --servers are for shops that are started"},
-		{c.Target != "" && !isURL.MatchString(c.Target), "target", "want a URL such as http://localhost:8080"},
+		{c.Target != "" && !strings.HasPrefix(c.Target, "http://") && !strings.HasPrefix(c.Target, "https://"), "target", "want a URL such as http://localhost:8080"},
 		{c.UI != "" && (c.JSON != "" || c.HTML != "" || c.SVG != ""), "", "--ui offers its reports in the browser; leave out --json, --html and --svg"},
 		{c.HTML == "-" || c.SVG == "-", "", "--html and --svg want the name of a file; only --json writes to stdout"},
 	} {
 		if check.wrong {
-			return &web.Problem{Field: check.flag, Text: check.want}
+			return &web.InputError{Field: check.flag, Text: check.want}
 		}
 	}
 	if c.UI != "" {
 		if _, err := web.Address(c.UI); err != nil {
-			return &web.Problem{Field: "ui", Text: err.Error()}
+			return &web.InputError{Field: "ui", Text: err.Error()}
 		}
 	}
 	if err := (shops.Instances{Target: c.Target, Count: c.Instances}).CheckDescriptors(1, c.Buyers); err != nil {
-		return &web.Problem{Field: "buyers", Text: err.Error() + ": raise it, or want fewer buyers"}
+		return &web.InputError{Field: "buyers", Text: err.Error() + ": raise it, or want fewer buyers"}
 	}
 	return errors.Join(c.Check(), checkFile("json", c.JSON), checkFile("html", c.HTML), checkFile("svg", c.SVG))
 }
@@ -127,15 +126,13 @@ func checkFile(flag, file string) error {
 	}
 	f, err := os.OpenFile(file, os.O_WRONLY|os.O_CREATE, 0o644) //nolint:gosec // the user names it, and a report is no secret
 	if err != nil {
-		return &web.Problem{Field: flag, Text: err.Error()}
+		return &web.InputError{Field: flag, Text: err.Error()}
 	}
 	return f.Close()
 }
 
 // all reports whether every strategy of the shop is to race.
 func (c *raceCommand) all() bool { return slices.Equal(c.Strategies, []string{"all"}) }
-
-var isURL = regexp.MustCompile(`^https?://`)
 
 // Run holds the races, or serves the page on which they are held.
 func (c *raceCommand) Run(ctx context.Context, e environment) error {

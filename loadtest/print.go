@@ -136,10 +136,8 @@ func hang(b *strings.Builder, width int, name string, indent int, paragraph stri
 	if paragraph == "" {
 		return
 	}
-	for _, line := range lang.Wrap(paragraph, width-indent) {
-		fmt.Fprintf(b, "%-*s%s\n", indent, name, line)
-		name = ""
-	}
+	lines := strings.Join(lang.Wrap(paragraph, width-indent), "\n"+strings.Repeat(" ", indent))
+	fmt.Fprintf(b, "%-*s%s\n", indent, name, lines)
 }
 
 // follow shows how a race goes, on a terminal, until end is called, which writes a last line.

@@ -23,17 +23,10 @@ import (
 )
 
 const (
-	// operatorTimeout is the limit of a request outside of races.
-	operatorTimeout = 30 * time.Second
-
-	// buyTimeout is the limit of one try to buy. A shop gives up by itself before that, and its own answer says more
-	// than silence.
-	buyTimeout = 45 * time.Second
-
-	// An order whose answer was lost may still be on its way into the books. A shop ends each transaction within half a
-	// minute.
-	settlePause = 500 * time.Millisecond
-	settleLimit = time.Minute
+	operatorTimeout = 30 * time.Second       // of a request outside of races
+	buyTimeout      = 45 * time.Second       // of one try: a shop gives up before that, and its answer says more than silence
+	settlePause     = 500 * time.Millisecond // between two audits, while an order whose answer was lost may reach the books
+	settleLimit     = time.Minute            // a shop ends each transaction within half of that
 )
 
 // loadTest is one run of the program: the races, or the page.
@@ -124,7 +117,7 @@ func (l loadTest) choose(ctx context.Context) (chosen []shopclient.Strategy, sho
 		return shop.Strategies, shop, nil
 	}
 	if chosen, err = shopclient.Pick(shop.Strategies, l.Strategies); err != nil {
-		err = fmt.Errorf("%w: %w", errUsage, &web.Problem{Field: "strategies", Text: err.Error()})
+		err = fmt.Errorf("%w: %w", errUsage, &web.InputError{Field: "strategies", Text: err.Error()})
 	}
 	return chosen, shop, err
 }
@@ -249,7 +242,7 @@ func (l loadTest) lab(chosen []shopclient.Strategy, shop shopclient.Lab, player 
 			l.From = "embedded" // containers run by now, and have addresses
 			err := l.Validate()
 			if err == nil && c.Together && l.shops(l.Instances).CheckDescriptors(len(c.Strategies), c.Buyers) != nil {
-				err = &web.Problem{Text: "together these races need more file descriptors than this process may open: let them race one after the other"}
+				err = &web.InputError{Text: "together these races need more file descriptors than this process may open: let them race one after the other"}
 			}
 			return err
 		},

@@ -242,10 +242,7 @@ func (l Log) timeline(n int) *Timeline {
 		t.Requests, t.Pair = []Request{all[from], all[to]}, []int{0, 1}
 	}
 	t.Requests = slices.Clone(t.Requests)
-	start := t.Requests[0].Begun
-	for _, r := range t.Requests {
-		start = min(start, r.Begun)
-	}
+	start := slices.MinFunc(t.Requests, func(a, b Request) int { return cmp.Compare(a.Begun, b.Begun) }).Begun
 	for i := range t.Requests {
 		for _, at := range t.Requests[i].Steps() {
 			if *at > 0 {

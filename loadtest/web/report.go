@@ -10,6 +10,7 @@ import (
 	"io"
 	"slices"
 	"strconv"
+	"strings"
 
 	"github.com/dustin/go-humanize"
 
@@ -126,8 +127,8 @@ func facts(r result.Report, language string) []fact {
 		{"Shop", r.Run.Target},
 		{"Shop instances", instances},
 		{"Think time", lang.Text(language, "%s between reading the stock and writing it", result.Milliseconds(r.Run.ThinkMS))},
-		{"Database", join(r.Machine.DatabaseVersion, r.Machine.Database)},
-		{"Redis", join(r.Machine.RedisVersion, r.Machine.Redis)},
+		{"Database", strings.Trim(r.Machine.DatabaseVersion+"; "+r.Machine.Database, "; ")},
+		{"Redis", strings.Trim(r.Machine.RedisVersion+"; "+r.Machine.Redis, "; ")},
 		{"Machine", lang.Text(language, "%s/%s, %d CPUs", r.Machine.OS, r.Machine.Arch, r.Machine.CPUs)},
 		{"CPU", r.Machine.CPUModel},
 		{"Go", r.Machine.Go},
@@ -137,13 +138,6 @@ func facts(r result.Report, language string) []fact {
 		all = append(all, fact{"Not run", n.Name + ": " + n.Reason})
 	}
 	return slices.DeleteFunc(all, func(f fact) bool { return f.Value == "" })
-}
-
-func join(version, where string) string {
-	if version == "" || where == "" {
-		return version + where
-	}
-	return version + "; " + where
 }
 
 // percent is a length or a place on the page.

@@ -30,7 +30,6 @@ const (
 	bodyLimit    = 64 << 10
 	readTimeout  = 5 * time.Second
 	drainTimeout = 10 * time.Second
-	workTimeout  = 30 * time.Minute // of a request; the first failover pulls images
 )
 
 // server knows the last run, which may still go on.
@@ -123,7 +122,7 @@ func guard(name string, next http.Handler) http.Handler {
 		h.Set("Cross-Origin-Resource-Policy", "same-origin")
 		h.Set("Cache-Control", "no-store")
 		if !trusted(r.Host, name) {
-			answer(w, 0, nil, &Problem{Text: "this is not the host that the lab listens on", status: http.StatusMisdirectedRequest})
+			answer(w, 0, nil, &InputError{Text: "this is not the host that the lab listens on", status: http.StatusMisdirectedRequest})
 			return
 		}
 		sameOrigin.ServeHTTP(w, r)
@@ -218,7 +217,7 @@ func (s *server) events(w http.ResponseWriter, r *http.Request) {
 func (s *server) run(_ context.Context, c Choice) (any, error) {
 	chosen, err := shopclient.Pick(s.lab.Strategies, c.Strategies)
 	if err != nil {
-		return nil, &Problem{Field: "strategies", Text: err.Error()}
+		return nil, &InputError{Field: "strategies", Text: err.Error()}
 	}
 	if err := s.lab.Check(c); err != nil {
 		return nil, err
@@ -271,7 +270,7 @@ func (s *server) failover(ctx context.Context, _ struct{}) (any, error) {
 
 func played(what any, err error) (any, error) {
 	if errors.Is(err, step.ErrSchedule) {
-		return nil, &Problem{Text: err.Error()}
+		return nil, &InputError{Text: err.Error()}
 	} else if err != nil {
 		return nil, fmt.Errorf("it could not be played: %w", err)
 	}
@@ -282,7 +281,7 @@ func played(what any, err error) (any, error) {
 func source(r *http.Request) (any, error) {
 	text, err := teaching.Source(r.PathValue("path"))
 	if err != nil {
-		return nil, &Problem{Text: "only the files of strategies, batches and wrong locks are shown", status: http.StatusNotFound}
+		return nil, &InputError{Text: "only the files of strategies, batches and wrong locks are shown", status: http.StatusNotFound}
 	}
 	return file{kind: plainText, content: text}, nil
 }
@@ -292,7 +291,7 @@ func (s *server) report(r *http.Request) (any, error) {
 	last := s.last.Load()
 	report, there := last.outcome()
 	if !there || strconv.Itoa(last.id) != r.PathValue("id") {
-		return nil, &Problem{Text: "only the report of the last run is kept", status: http.StatusNotFound}
+		return nil, &InputError{Text: "only the report of the last run is kept", status: http.StatusNotFound}
 	}
 	var b bytes.Buffer
 	switch form := r.PathValue("form"); form {
@@ -305,10 +304,10 @@ func (s *server) report(r *http.Request) (any, error) {
 		err := report.WriteJSON(&b)
 		return file{"application/json", b.Bytes(), form}, err
 	}
-	return nil, &Problem{Text: "there are result, report.html and report.json", status: http.StatusNotFound}
+	return nil, &InputError{Text: "there are result, report.html and report.json", status: http.StatusNotFound}
 }
 
-var errBusy = &Problem{Text: "the lab is busy already; wait until that is over, or stop it", status: http.StatusConflict} //nolint:gochecknoglobals // a constant
+var errBusy = &InputError{Text: "the lab is busy already; wait until that is over, or stop it", status: http.StatusConflict}
 
 // file is an answer that is not JSON.
 type file struct {
@@ -343,11 +342,9 @@ func post[T any](s *server, status int, do func(context.Context, T) (any, error)
 		s.work.Add(1)
 		defer s.work.Done()
 		var body any
-		ctx, cancel := context.WithTimeout(r.Context(), workTimeout)
-		defer cancel()
 		asked, err := decode[T](w, r)
 		if err == nil {
-			body, err = do(ctx, asked)
+			body, err = do(r.Context(), asked)
 		}
 		answer(w, status, body, err)
 	}
@@ -355,25 +352,25 @@ func post[T any](s *server, status int, do func(context.Context, T) (any, error)
 
 func decode[T any](w http.ResponseWriter, r *http.Request) (asked T, err error) {
 	if r.Header.Get("Content-Type") != "application/json" {
-		return asked, &Problem{Text: "want JSON", status: http.StatusUnsupportedMediaType}
+		return asked, &InputError{Text: "want JSON", status: http.StatusUnsupportedMediaType}
 	}
 	d := json.NewDecoder(http.MaxBytesReader(w, r.Body, bodyLimit))
 	d.DisallowUnknownFields()
 	err = d.Decode(&asked)
 	if misfit, ok := errors.AsType[*json.UnmarshalTypeError](err); ok {
-		err = &Problem{Field: misfit.Field, Text: "want a whole number"}
+		err = &InputError{Field: misfit.Field, Text: "want a whole number"}
 	} else if err != nil {
-		err = &Problem{Text: "want JSON of a choice: " + err.Error(), status: http.StatusBadRequest}
+		err = &InputError{Text: "want JSON of a choice: " + err.Error(), status: http.StatusBadRequest}
 	}
 	return asked, err
 }
 
-// answer writes a file as it is, any other body as JSON, and instead of them an error as a Problem.
+// answer writes a file as it is, any other body as JSON, and instead of them an error as an InputError.
 func answer(w http.ResponseWriter, status int, body any, err error) {
 	if err != nil {
-		problem, known := errors.AsType[*Problem](err)
+		problem, known := errors.AsType[*InputError](err)
 		if !known {
-			problem = &Problem{Text: err.Error(), status: http.StatusInternalServerError}
+			problem = &InputError{Text: err.Error(), status: http.StatusInternalServerError}
 		}
 		status, body = cmp.Or(problem.status, http.StatusUnprocessableEntity), problem
 	}
@@ -387,5 +384,5 @@ func answer(w http.ResponseWriter, status int, body any, err error) {
 		w.Header().Set("Content-Disposition", "attachment; filename="+f.name)
 	}
 	w.WriteHeader(status)
-	_, _ = w.Write(f.content) //nolint:gosec // HTML is escaped, the rest is of another type; a client that went away needs no answer
+	_, _ = w.Write(f.content) // a client that went away needs no answer
 }

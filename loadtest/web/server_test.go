@@ -39,7 +39,7 @@ func newLab(change ...func(*Lab)) Lab {
 		Defaults: Choice{Strategies: []string{"none", "zookeeper"}, Buyers: 77, Stock: 7, Instances: 3, ThinkMS: 2.5},
 		Check: func(c Choice) error {
 			if c.Buyers == 0 {
-				return &Problem{Field: "buyers", Text: "want 1 to 100000"}
+				return &InputError{Field: "buyers", Text: "want 1 to 100000"}
 			}
 			return nil
 		},

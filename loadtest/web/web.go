@@ -22,7 +22,7 @@ type Lab struct {
 	Lessons    []step.Lesson         // schedules to be played step by step; none where the shops are others', and then no game either
 	Defaults   Choice                // what the form shows first; 0 Instances where they cannot be chosen
 
-	Check  func(Choice) error         // what is wrong with a choice, a *Problem
+	Check  func(Choice) error         // what is wrong with a choice, a *InputError
 	Report func(Choice) result.Report // of no races yet
 	// Race holds the race of one strategy.
 	Race func(context.Context, Choice, shopclient.Strategy, *crowd.Tally) (result.Strategy, error)
@@ -46,16 +46,16 @@ type Choice struct {
 	Together bool `json:"together"`
 }
 
-// Problem is what is wrong with a field of the form or with a flag, or why the lab does not do what was asked.
-type Problem struct {
+// InputError is what is wrong with a field of the form, a flag or a request.
+type InputError struct {
 	Field  string `json:"field,omitempty"` // as the flag is called, without dashes; empty if Text names it
 	Text   string `json:"text"`
 	status int    // of the answer; 0: 422
 }
 
-func (p *Problem) Error() string {
-	if p.Field == "" {
-		return p.Text
+func (e *InputError) Error() string {
+	if e.Field == "" {
+		return e.Text
 	}
-	return "--" + p.Field + ": " + p.Text
+	return "--" + e.Field + ": " + e.Text
 }
