@@ -24,7 +24,6 @@ import (
 	"example.com/shop/loadtest/crowd"
 	"example.com/shop/loadtest/result"
 	"example.com/shop/loadtest/shopclient"
-	"example.com/shop/loadtest/verdict"
 	"example.com/shop/loadtest/web"
 )
 
@@ -260,7 +259,7 @@ func TestPage_race(t *testing.T) {
 				if !more {
 					return result.Strategy{
 						Strategy: shopclient.Strategy{Name: "none"}, Supplied: 7, Orders: 9, UnitsSold: 9,
-						Judgement: verdict.Judgement{Oversold: 2, Verdict: verdict.Oversold},
+						Judgement: result.Judgement{Oversold: 2, Verdict: result.Oversold},
 					}, nil
 				}
 				tally.Ordered.Store(sold)

@@ -7,10 +7,10 @@
 // and reaches the shops over HTTP only. The verdict comes from the shop's own audit and from the buyers' log together;
 // neither is believed alone.
 //
-// The parts: crowd sends the orders, shopclient speaks to a shop, shops starts some or finds them, verdict judges,
-// result is the model of what came of it, which the terminal, JSON and web show. step plays two buyers against
-// each other, by one schedule or by all. faults breaks shops while they sell, bench measures, and lang has the Chinese of
-// what the others explain.
+// The parts: crowd sends the orders, shopclient speaks to a shop, shops starts some or finds them, result judges and is
+// the model of what came of it, which the terminal, JSON and web show. step plays two buyers against each other, by one
+// schedule or by all. faults breaks shops while they sell, bench measures, and lang has the Chinese of what the others
+// explain.
 package main
 
 import (

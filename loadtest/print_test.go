@@ -10,13 +10,12 @@ import (
 	"example.com/shop/loadtest/crowd"
 	"example.com/shop/loadtest/result"
 	"example.com/shop/loadtest/shopclient"
-	"example.com/shop/loadtest/verdict"
 )
 
 func none() result.Strategy {
 	return result.Strategy{
 		Strategy: shopclient.Strategy{Name: "none", Lesson: "Read, think, write."}, Supplied: 100, Orders: 431, UnitsSold: 431,
-		Judgement: verdict.Judgement{Oversold: 331, Verdict: verdict.Oversold, Findings: []string{"books: I1 oversold by 331"}, Notes: []string{}},
+		Judgement: result.Judgement{Oversold: 331, Verdict: result.Oversold, Findings: []string{"books: I1 oversold by 331"}, Notes: []string{}},
 		Summary: crowd.Summary{
 			Acknowledged: 431, Refused: 569, AnswersPerSecond: 1884.7, OrdersPerSecond: 812.3,
 			LatencyMS: crowd.Latency{P50: 212.4, P90: 400, P99: 498.6, Max: 530},
@@ -27,7 +26,7 @@ func none() result.Strategy {
 func redis() result.Strategy {
 	return result.Strategy{
 		Strategy: shopclient.Strategy{Name: "redis", Designed: true, Lesson: "A lease."}, Supplied: 100, Orders: 100, UnitsSold: 100,
-		Judgement: verdict.Judgement{Verdict: verdict.Correct, Findings: []string{}, Notes: []string{}},
+		Judgement: result.Judgement{Verdict: result.Correct, Findings: []string{}, Notes: []string{}},
 		Summary: crowd.Summary{
 			Acknowledged: 100, Refused: 900, AnswersPerSecond: 1400, OrdersPerSecond: 140,
 			LatencyMS: crowd.Latency{P50: 9.44, P90: 700, P99: 12345, Max: 13000},
@@ -49,7 +48,7 @@ redis        100         0      900      1,400  9.4 ms   12.3s  correct
 	}
 	// "A column in which all is 0 is left out. Columns beyond the 80th of the terminal stand below."
 	long := none()
-	long.Name, long.Undersold, long.Errors, long.Verdict = "release-before-commit", 99_900, 100_000, verdict.Inconsistent
+	long.Name, long.Undersold, long.Errors, long.Verdict = "release-before-commit", 99_900, 100_000, result.Inconsistent
 	got = screen{lang: "zh"}.table(result.Report{Strategies: []result.Strategy{long, redis()}})
 	want = `
 strategy               orders  oversold  undersold  refused   errors  answers/s
@@ -66,7 +65,7 @@ redis                  9.4 ms   12.3s  正确
 		t.Errorf("table that is too wide (-want +got):\n%s", diff)
 	}
 	lucky := none()
-	lucky.Verdict, lucky.Oversold = verdict.Correct, 0
+	lucky.Verdict, lucky.Oversold = result.Correct, 0
 	if got := (screen{colour: true}).table(result.Report{Strategies: []result.Strategy{lucky}}); !strings.HasSuffix(got, " not caught\n") {
 		t.Errorf("got %q, want that it is not caught at its end, without colour", got)
 	}
@@ -87,12 +86,12 @@ func TestScreen_explanation(t *testing.T) {
 			},
 		},
 		"a lucky one": {
-			func(wrong, _ *result.Strategy) { wrong.Verdict, wrong.UnitsSold = verdict.Correct, 100 },
+			func(wrong, _ *result.Strategy) { wrong.Verdict, wrong.UnitsSold = result.Correct, 100 },
 			[]string{"- not caught in this race; caught by: go run ./loadtest step none\n"},
 		},
 		"a broken promise is explained": {
 			func(_, right *result.Strategy) {
-				right.Verdict, right.Oversold, right.UnitsSold = verdict.Oversold, 1, 101
+				right.Verdict, right.Oversold, right.UnitsSold = result.Oversold, 1, 101
 				right.Findings = []string{"books: I1 oversold by 1"}
 			},
 			[]string{
@@ -102,7 +101,7 @@ func TestScreen_explanation(t *testing.T) {
 		},
 		"undersold": {
 			func(_, right *result.Strategy) {
-				right.Verdict, right.Undersold, right.UnitsSold, right.Errors = verdict.Undersold, 5, 95, 5
+				right.Verdict, right.Undersold, right.UnitsSold, right.Errors = result.Undersold, 5, 95, 5
 			},
 			[]string{"Sold 95 units of 100 and let 905 buyers go without one while units were\n       left."},
 		},

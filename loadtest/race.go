@@ -18,7 +18,6 @@ import (
 	"example.com/shop/loadtest/shopclient"
 	"example.com/shop/loadtest/shops"
 	"example.com/shop/loadtest/step"
-	"example.com/shop/loadtest/verdict"
 	"example.com/shop/loadtest/web"
 )
 
@@ -157,7 +156,7 @@ func (l loadTest) race(ctx context.Context, s shopclient.Strategy, tally *crowd.
 	}
 	r = result.Strategy{
 		Strategy: s, SKU: sku, Supplied: l.Stock, Orders: books.Books.Orders, UnitsSold: books.Books.OrderedUnits,
-		Summary: log.Summary(), Judgement: verdict.Race(l.Stock, books, log),
+		Summary: log.Summary(), Judgement: result.Judge(l.Stock, books, log),
 	}
 	r.Notes = append(log.Notes(), r.Notes...)
 	return r, nil

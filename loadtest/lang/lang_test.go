@@ -64,7 +64,7 @@ func shown(t *testing.T) map[string][]string {
 		"strategies": found(t, "internal/lab/strategies.go", `Lesson: +`+literal),
 		"terminal":   slices.Concat(found(t, "loadtest/*.go", textOf), found(t, "loadtest/*/*.go", textOf)),
 		"plays":      found(t, "loadtest/step/lessons.go", `p\.Why = `+literal),
-		"verdicts":   found(t, "loadtest/verdict/verdict.go", ` Verdict = `+literal),
+		"verdicts":   found(t, "loadtest/result/verdict.go", ` Verdict = `+literal),
 		"failover":   found(t, "loadtest/faults/failover.go", `servers: `+literal),
 		"groups":     found(t, "loadtest/web/server.go", `Title: `+literal),
 	}

@@ -22,7 +22,6 @@ import (
 	"example.com/shop/loadtest/crowd"
 	"example.com/shop/loadtest/lang"
 	"example.com/shop/loadtest/shopclient"
-	"example.com/shop/loadtest/verdict"
 )
 
 // Version is the version of the JSON. An added field does not change it.
@@ -47,7 +46,7 @@ type Strategy struct {
 	Orders    int64  `json:"orders"`
 	UnitsSold int64  `json:"units_sold"`
 	crowd.Summary
-	verdict.Judgement
+	Judgement
 }
 
 // NotRun is a strategy that had no race.
@@ -96,7 +95,7 @@ type Run struct {
 }
 
 // Correct reports whether nothing was wrong.
-func (s Strategy) Correct() bool { return s.Verdict == verdict.Correct }
+func (s Strategy) Correct() bool { return s.Verdict == Correct }
 
 // NotCaught reports whether a strategy that is broken on purpose looked correct.
 func (s Strategy) NotCaught() bool { return s.Correct() && !s.Designed }
@@ -155,13 +154,13 @@ func (s Strategy) Outcome(language string) string {
 		turnedAway = lang.Text(language, "1 buyer")
 	}
 	switch s.Verdict {
-	case verdict.Oversold:
+	case Oversold:
 		return lang.Text(language, "Sold %s units of %s: %s of them cannot be delivered.", sold, supplied, humanize.Comma(s.Oversold))
-	case verdict.Undersold:
+	case Undersold:
 		return lang.Text(language, "Sold %s units of %s and let %s go without one while units were left.", sold, supplied, turnedAway)
-	case verdict.Inconsistent:
+	case Inconsistent:
 		return lang.Text(language, "Sold %s units of %s, but the shop's books and what the buyers were told disagree.", sold, supplied)
-	case verdict.Correct:
+	case Correct:
 	}
 	return lang.Text(language, "Sold %s units of %s, none twice, and turned %s away.", sold, supplied, turnedAway)
 }
@@ -170,7 +169,7 @@ func (s Strategy) Outcome(language string) string {
 // same mistake once more and is left to the JSON.
 func (s Strategy) Remarks() []string {
 	var lines []string
-	if s.Designed || s.Verdict == verdict.Inconsistent {
+	if s.Designed || s.Verdict == Inconsistent {
 		lines = append(lines, s.Findings...)
 	}
 	if s.NotCaught() {
@@ -216,7 +215,7 @@ type Column struct {
 	text   func(float64) string
 }
 
-// Columns are the figures between a strategy's name and its verdict.
+// Columns are the figures between a strategy's name and its
 func Columns() []Column {
 	return []Column{
 		{"orders", "orders that the shop's audit found after the race",

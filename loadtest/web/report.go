@@ -17,7 +17,6 @@ import (
 	"example.com/shop/loadtest/crowd"
 	"example.com/shop/loadtest/lang"
 	"example.com/shop/loadtest/result"
-	"example.com/shop/loadtest/verdict"
 )
 
 //go:embed html
@@ -106,9 +105,9 @@ func wordOf(s result.Strategy, language string) word {
 		return word{"poor", "?", lang.Text(language, "not caught in this race")}
 	case s.Correct():
 		return word{"good", "✓", lang.Text(language, "correct")}
-	case s.Verdict == verdict.Oversold:
+	case s.Verdict == result.Oversold:
 		return word{"bad", "✕", lang.Text(language, "oversold by %s", humanize.Comma(s.Oversold))}
-	case s.Verdict == verdict.Undersold:
+	case s.Verdict == result.Undersold:
 		return word{"poor", "−", lang.Text(language, "undersold by %s", humanize.Comma(s.Undersold))}
 	}
 	return word{"bad", "≠", lang.Text(language, string(s.Verdict))}

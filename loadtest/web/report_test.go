@@ -17,7 +17,6 @@ import (
 
 	"example.com/shop/loadtest/result"
 	"example.com/shop/loadtest/shopclient"
-	"example.com/shop/loadtest/verdict"
 )
 
 func write(t *testing.T, r result.Report) []byte {
@@ -98,7 +97,7 @@ func reports() map[string]result.Report {
 		many.Strategies = append(many.Strategies, s)
 	}
 	nothing := example()
-	nothing.Strategies = []result.Strategy{{Strategy: shopclient.Strategy{Name: "idle", Lesson: "Nobody came."}, Judgement: verdict.Judgement{Verdict: verdict.Correct}}}
+	nothing.Strategies = []result.Strategy{{Strategy: shopclient.Strategy{Name: "idle", Lesson: "Nobody came."}, Judgement: result.Judgement{Verdict: result.Correct}}}
 	return map[string]result.Report{
 		"example": example(), "hostile": hostile, "huge numbers": huge, "16 strategies": many, "no orders": nothing, "empty": {},
 	}
@@ -174,7 +173,7 @@ func TestWrite_says(t *testing.T) {
 	r := example()
 	r.NotRun = []result.NotRun{{Name: "zookeeper", Reason: "it needs a ZooKeeper"}}
 	lucky := r.Strategies[0]
-	lucky.Verdict, lucky.Oversold = verdict.Correct, 0
+	lucky.Verdict, lucky.Oversold = result.Correct, 0
 	r.Strategies = append(r.Strategies, lucky)
 	got := words(parse(t, write(t, r))[0])
 	for _, want := range []string{

@@ -20,7 +20,6 @@ import (
 	"example.com/shop/loadtest/result"
 	"example.com/shop/loadtest/shopclient"
 	"example.com/shop/loadtest/step"
-	"example.com/shop/loadtest/verdict"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -67,7 +66,7 @@ func oversells(_ context.Context, _ Choice, how shopclient.Strategy, tally *crow
 	tally.Ordered.Store(9)
 	return result.Strategy{
 		Strategy: how, Supplied: 7, Orders: 9, UnitsSold: 9,
-		Judgement: verdict.Judgement{Oversold: 2, Verdict: verdict.Oversold},
+		Judgement: result.Judgement{Oversold: 2, Verdict: result.Oversold},
 	}, nil
 }
 

@@ -1,13 +1,4 @@
-// Package verdict compares the two records of a race: the books of the shop, by its own audit, and the log of the buyers.
-//
-// Units are counted from orders, never from a stock column: a lost update oversells while the column reads zero.
-//
-//   - Oversold: units in pending and paid orders beyond those supplied.
-//   - Undersold: units in no order, as many as buyers went away without one.
-//   - The buyers' side agrees if each acknowledged order exists, no two buyers were told of the same one, and there is
-//     no other. Where some buyers never had an answer, there may be up to as many others; that is noted and is no
-//     mistake.
-package verdict
+package result
 
 import (
 	"fmt"
@@ -20,18 +11,12 @@ import (
 // Verdict is one word on a race.
 type Verdict string
 
+// Verdicts.
 const (
-	// Correct means that every unit is in exactly one order or still for sale, and no buyer was turned away while there
-	// was one.
-	Correct Verdict = "correct"
-	// Undersold means that nothing else is wrong, but buyers went away without units that were there.
-	Undersold Verdict = "undersold"
-	// Inconsistent means that it is not oversold, but the books disagree with themselves or with what the buyers were
-	// told.
-	Inconsistent Verdict = "inconsistent"
-	// Oversold means that orders hold more units than there are. It covers whatever else is wrong with the books, which
-	// is the same mistake seen from elsewhere.
-	Oversold Verdict = "oversold"
+	Correct      Verdict = "correct"      // each unit is in one order or for sale; no buyer was turned away while there was one
+	Undersold    Verdict = "undersold"    // nothing else is wrong, but buyers went away without units that were there
+	Inconsistent Verdict = "inconsistent" // not oversold, but the books disagree with themselves or with the buyers' answers
+	Oversold     Verdict = "oversold"     // orders hold more units than there are, which covers whatever else is wrong
 )
 
 // Judgement is the outcome of a race.
@@ -43,9 +28,17 @@ type Judgement struct {
 	Notes     []string `json:"notes"`    // what is worth knowing and not wrong
 }
 
-// Race judges a race, in which each order wants one unit of a SKU. supplied is how many units were put up for sale. The log
-// has been rechecked.
-func Race(supplied int64, audit shopclient.Audit, log crowd.Log) Judgement {
+// Judge compares the two records of a race in which each order wants one unit of a SKU: the books of the shop, by its own
+// audit, and the log of the buyers, which has been rechecked. supplied is how many units were put up for sale.
+//
+// Units are counted from orders, never from a stock column: a lost update oversells while the column reads zero.
+//
+//   - Oversold: units in pending and paid orders beyond those supplied.
+//   - Undersold: units in no order, as many as buyers went away without one.
+//   - The buyers' side agrees if each acknowledged order exists, no two buyers were told of the same one, and there is
+//     no other. Where some buyers never had an answer, there may be up to as many others; that is noted and is no
+//     mistake.
+func Judge(supplied int64, audit shopclient.Audit, log crowd.Log) Judgement {
 	told := map[crowd.Outcome]int64{} // what the buyers were told
 	for _, r := range log.Records {
 		told[r.Outcome]++

@@ -1,4 +1,4 @@
-package verdict
+package result
 
 import (
 	"cmp"
@@ -43,7 +43,7 @@ func repeat(log crowd.Log) crowd.Log {
 }
 
 // Races of 1,000 buyers for 100 units.
-func TestRace(t *testing.T) {
+func TestJudge(t *testing.T) {
 	t.Parallel()
 	differ := func(invariant, detail, order string) []shopclient.Difference {
 		return []shopclient.Difference{{Invariant: invariant, Detail: detail, OrderID: order}}
@@ -119,7 +119,7 @@ func TestRace(t *testing.T) {
 		},
 	} {
 		books := shopclient.Books{Supplied: cmp.Or(c.supplied, 100), Orders: c.orders, OrderedUnits: cmp.Or(c.units, c.orders)}
-		got := Race(100, shopclient.Audit{Books: books, Differences: c.differences}, c.log)
+		got := Judge(100, shopclient.Audit{Books: books, Differences: c.differences}, c.log)
 		if diff := gocmp.Diff(c.want, got); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", name, diff)
 		}
