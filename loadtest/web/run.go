@@ -1,6 +1,7 @@
 package web
 
 import (
+	"cmp"
 	"context"
 	"strings"
 	"sync"
@@ -42,20 +43,17 @@ type run struct {
 
 // race is that of one strategy in a run.
 type race struct {
-	run      *run
+	raceState
 	strategy shopclient.Strategy
 	tally    crowd.Tally
-
-	phase   string
-	result  result.Strategy
-	failure string // why there is no result
+	result   result.Strategy
 }
 
 func newRun(ctx context.Context, id int, c Choice, chosen []shopclient.Strategy) *run {
 	r := &run{id: id, choice: c, phase: running}
 	r.ctx, r.stop = context.WithCancel(ctx)
 	for _, s := range chosen {
-		r.races = append(r.races, &race{run: r, strategy: s, phase: waiting})
+		r.races = append(r.races, &race{strategy: s, raceState: raceState{Name: s.Name, Phase: waiting}})
 	}
 	return r
 }
@@ -66,7 +64,7 @@ func (r *run) hold(lab Lab, free func()) {
 	report := lab.Report(r.choice)
 	var all sync.WaitGroup
 	for _, one := range r.races {
-		all.Go(func() { one.hold(lab) })
+		all.Go(func() { r.race(lab, one) })
 		if !r.choice.Together {
 			all.Wait()
 		}
@@ -81,11 +79,11 @@ func (r *run) hold(lab Lab, free func()) {
 		r.phase = stopped
 	}
 	for _, one := range r.races {
-		if one.phase == failed {
+		if one.Phase == failed {
 			r.phase = failed
 		}
-		if one.phase != done {
-			r.report.NotRun = append(r.report.NotRun, result.NotRun{Name: one.strategy.Name, Reason: one.failure})
+		if one.Phase != done {
+			r.report.NotRun = append(r.report.NotRun, result.NotRun{Name: one.Name, Reason: cmp.Or(one.Failure, "the run was stopped")})
 			continue
 		}
 		if r.choice.Together && len(r.races) > 1 {
@@ -95,20 +93,20 @@ func (r *run) hold(lab Lab, free func()) {
 	}
 }
 
-func (r *race) hold(lab Lab) {
-	r.run.mu.Lock()
-	r.phase = running
-	r.run.mu.Unlock()
-	held, err := lab.Race(r.run.ctx, r.run.choice, r.strategy, &r.tally)
-	r.run.mu.Lock()
-	defer r.run.mu.Unlock()
+func (r *run) race(lab Lab, one *race) {
+	r.mu.Lock()
+	one.Phase = running
+	r.mu.Unlock()
+	held, err := lab.Race(r.ctx, r.choice, one.strategy, &one.tally)
+	r.mu.Lock()
+	defer r.mu.Unlock()
 	switch {
 	case err == nil:
-		r.phase, r.result = done, held
-	case r.run.ctx.Err() != nil:
-		r.phase, r.failure = stopped, "the run was stopped"
+		one.Phase, one.result = done, held
+	case r.ctx.Err() != nil:
+		one.Phase = stopped
 	default:
-		r.phase, r.failure = failed, err.Error()
+		one.Phase, one.Failure = failed, err.Error()
 	}
 }
 
@@ -153,22 +151,18 @@ func (r *run) state(language string) state {
 		Run: r.id, Phase: r.phase, Choice: r.choice, Races: []raceState{}, Status: r.status(language), Result: len(r.report.Strategies) > 0,
 	}
 	for _, one := range r.races {
-		s.Races = append(s.Races, one.state())
+		s.Races = append(s.Races, one.state(int64(r.choice.Buyers)))
 	}
 	return s
 }
 
-func (r *race) state() raceState {
-	s := raceState{
-		Name: r.strategy.Name, Phase: r.phase,
-		Connected: r.tally.Connected.Load(), Orders: r.tally.Ordered.Load(), Refused: r.tally.Refused.Load(), Errors: r.tally.Errors.Load(),
-	}
-	switch buyers := int64(r.run.choice.Buyers); {
-	case r.phase == failed:
-		s.Failure = r.failure
-	case r.phase == done:
+func (r *race) state(buyers int64) raceState {
+	s := r.raceState
+	s.Connected, s.Orders, s.Refused, s.Errors = r.tally.Connected.Load(), r.tally.Ordered.Load(), r.tally.Refused.Load(), r.tally.Errors.Load()
+	switch {
+	case s.Phase == done:
 		s.Orders = r.result.UnitsSold // the books are more certain than the answers that buyers got
-	case r.phase != running:
+	case s.Phase != running:
 	case s.Connected == 0:
 		s.Phase = opening
 	case s.Connected < buyers:
@@ -191,11 +185,11 @@ func (r *run) status(language string) string {
 	}
 	var words []string
 	for _, one := range r.races {
-		text := lang.Text(language, one.phase)
-		if one.phase == done {
+		text := lang.Text(language, one.Phase)
+		if one.Phase == done {
 			text = wordOf(one.result, language).Text
 		}
-		words = append(words, one.strategy.Name+" "+text)
+		words = append(words, one.Name+" "+text)
 	}
 	format := map[string]string{done: "Done: %s.", failed: "Failed: %s.", stopped: "Stopped: %s."}[r.phase]
 	return lang.Text(language, format, strings.Join(words, lang.Text(language, ", ")))
