@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"net/http"
 	"reflect"
 	"slices"
 	"strings"
@@ -137,9 +138,12 @@ func (l loadTest) race(ctx context.Context, s shopclient.Strategy, tally *crowd.
 		return r, err
 	}
 	race := crowd.Race{
-		Shops: set.URLs, Strategy: s.Name, SKUs: []string{sku}, Buyers: l.Buyers, Duration: l.Duration, Think: l.Think,
+		Strategy: s.Name, SKUs: []string{sku}, Buyers: l.Buyers, Duration: l.Duration, Think: l.Think,
 		RequestTimeout: buyTimeout, Timeout: l.limit, Tally: tally,
 		Patience: crowd.Patience{Tries: 10, Pause: 50 * time.Millisecond, MaxPause: 5 * time.Second}, // enough for a queue of a minute
+	}
+	for _, url := range set.URLs {
+		race.Shops = append(race.Shops, func(conns *http.Client) *shopclient.Client { return shopclient.New(url, conns) })
 	}
 	log, err := race.Run(ctx)
 	if err != nil {

@@ -215,15 +215,13 @@ type round struct {
 func race(ctx context.Context, who row, c contest, skus []string, length time.Duration) (round, error) {
 	r := crowd.Race{
 		Strategy: who.strategy, Think: -1, Buyers: who.buyers, Duration: length, Timeout: patience,
-		SKUs: skus, Skew: c.skew, Least: c.least, Lines: c.lines, Pay: c.pay, Cancel: c.cancel, Orders: maxOpen,
+		SKUs: skus, Skew: c.skew, Least: c.least, Lines: c.lines, Pay: c.pay, Cancel: c.cancel, Provider: who.shops != nil,
+		Orders: maxOpen,
 		// An error counts as one, and keeps its buyer from spinning where a shop fails at once.
 		RequestTimeout: patience, Patience: crowd.Patience{Tries: 1, Pause: 10 * time.Millisecond, MaxPause: 10 * time.Millisecond},
 	}
 	for _, p := range who.procs {
-		r.Shops = append(r.Shops, "http://"+p.Addr)
-		if who.shops != nil {
-			r.Keys, r.Operators = who.shops.Keys, append(r.Operators, "http://"+p.Operator)
-		}
+		r.Shops = append(r.Shops, p.Client)
 	}
 	log, err := r.Run(ctx)
 	one := round{Summary: log.Summary(), Problem: strings.Join(log.Notes(), "; ")}

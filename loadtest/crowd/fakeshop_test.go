@@ -150,7 +150,7 @@ func raceIn(crowd int, shops ...*fakeShop) Race {
 		Tally:          new(Tally),
 	}
 	for _, s := range shops {
-		r.Shops = append(r.Shops, s.URL)
+		r.Shops = append(r.Shops, func(conns *http.Client) *shopclient.Client { return shopclient.New(s.URL, conns) })
 	}
 	return r
 }

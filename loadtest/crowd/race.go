@@ -23,11 +23,10 @@ import (
 
 // Race is what the buyers of one race order and how.
 type Race struct {
-	Shops     []string         // base URLs; buyers are dealt out to them in turn
-	Operators []string         // the operators' listeners of Shops, for payments by a payment service; nil: buyers pay by their own word
-	Keys      *shopclient.Keys // of shops that want tokens; nil: buyers name themselves
-	Strategy  string
-	Think     time.Duration // of the shop, between reading stock and writing it; less than 0: as the shop is set
+	Shops    []func(*http.Client) *shopclient.Client // buyers are dealt out to them in turn
+	Provider bool                                    // a payment service says that orders are paid; false: their buyers do
+	Strategy string
+	Think    time.Duration // of the shop, between reading stock and writing it; less than 0: as the shop is set
 
 	Buyers  int
 	Timeout time.Duration // of the race, after its Duration: buyers without an answer by then count as errors
@@ -102,12 +101,7 @@ func (r Race) Run(ctx context.Context) (Log, error) {
 
 // shop returns a client of one of the shops, which take turns.
 func (r Race) shop(turn int, conns *http.Client) *shopclient.Client {
-	turn %= len(r.Shops)
-	operator := ""
-	if r.Operators != nil {
-		operator = r.Operators[turn]
-	}
-	return shopclient.New(r.Shops[turn], conns).WithKeys(r.Keys, operator)
+	return r.Shops[turn%len(r.Shops)](conns)
 }
 
 // run is a race that goes on.
@@ -332,7 +326,7 @@ func (b *buyer) end(ctx context.Context, record *Record, total shopclient.Money,
 	var err error
 	how, id := "pay", record.OrderID
 	switch {
-	case draw < b.run.Pay && b.run.Operators != nil:
+	case draw < b.run.Pay && b.run.Provider:
 		payment := shopclient.Payment{ID: "pi-" + id, OrderID: id, Amount: total}
 		answer, err = b.run.shop(b.number, b.run.provider).TakePayment(ctx, payment)
 	case draw < b.run.Pay:
