@@ -131,7 +131,7 @@ func percentile(sorted []time.Duration, p float64) float64 {
 	return Milliseconds(sorted[max(0, rank-1)])
 }
 
-// Notes say why orders, payments and cancellations came to nothing, other than by being sold out: the five most frequent reasons.
+// Notes are the five most frequent reasons why orders, payments and cancellations came to nothing, besides being sold out.
 func (l Log) Notes() []string {
 	notes := []string{}
 	reasons := map[string]int{}

@@ -107,7 +107,8 @@ func (c *Client) Limit(ctx context.Context, sku string, units int64) error {
 // 201 if they are there.
 func (c *Client) Restock(ctx context.Context, sku, key string, units int64) (Answer, error) {
 	body := map[string]any{"kind": "supply", "units": units}
-	return c.do(ctx, request{method: http.MethodPost, path: "/v1/skus/" + sku + "/movements", listener: true, key: key, body: body}, nil)
+	q := request{method: http.MethodPost, path: "/v1/skus/" + sku + "/movements", listener: true, key: key, body: body}
+	return c.do(ctx, q, nil)
 }
 
 // Ready returns nil if the shop is ready to sell.

@@ -32,7 +32,9 @@ import (
 // NewConnections returns connections to shops: at most n that rest per shop, and a limit for each request from its
 // first byte to the last of the answer. Close them with CloseIdleConnections.
 func NewConnections(n int, timeout time.Duration) *http.Client {
-	return newConnections(timeout, &http.Transport{MaxIdleConnsPerHost: n, IdleConnTimeout: 5 * time.Minute, DisableCompression: true})
+	return newConnections(timeout, &http.Transport{
+		MaxIdleConnsPerHost: n, IdleConnTimeout: 5 * time.Minute, DisableCompression: true,
+	})
 }
 
 // NewBuyer returns what NewConnections does for one goroutine, with one connection, which stands until another shop is
@@ -86,7 +88,7 @@ func New(base string, conns *http.Client) *Client {
 	return &Client{base: strings.TrimRight(base, "/"), conns: conns}
 }
 
-// WithKeys returns a client of a shop that wants tokens, unless keys is nil, and whose operator's listener is at that address.
+// WithKeys returns a client of a shop that wants tokens, unless keys is nil. Its operator's listener is at that address.
 func (c *Client) WithKeys(keys *Keys, operator string) *Client {
 	return &Client{base: c.base, operator: operator, conns: c.conns, keys: keys}
 }

@@ -158,7 +158,8 @@ func (r *run) state(language string) state {
 
 func (r *race) state(buyers int64) raceState {
 	s := r.raceState
-	s.Connected, s.Orders, s.Refused, s.Errors = r.tally.Connected.Load(), r.tally.Ordered.Load(), r.tally.Refused.Load(), r.tally.Errors.Load()
+	s.Connected, s.Orders = r.tally.Connected.Load(), r.tally.Ordered.Load()
+	s.Refused, s.Errors = r.tally.Refused.Load(), r.tally.Errors.Load()
 	switch {
 	case s.Phase == done:
 		s.Orders = r.result.UnitsSold // the books are more certain than the answers that buyers got

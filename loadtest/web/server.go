@@ -145,7 +145,9 @@ func (s *server) routes() http.Handler {
 	mux.HandleFunc("GET /static/{file}", func(w http.ResponseWriter, r *http.Request) {
 		http.ServeFileFS(w, r, static, "static/"+r.PathValue("file")) //nolint:gosec // one of the embedded files
 	})
-	mux.HandleFunc("GET /static/zh.json", get(func(*http.Request) (any, error) { return file{kind: "application/json", content: lang.Chinese}, nil }))
+	mux.HandleFunc("GET /static/zh.json", get(func(*http.Request) (any, error) {
+		return file{kind: jsonText, content: lang.Chinese}, nil
+	}))
 	mux.HandleFunc("GET /events", s.events)
 	mux.HandleFunc("GET /lessons", get(func(*http.Request) (any, error) { return s.lab.Lessons, nil }))
 	mux.HandleFunc("GET /source/{path...}", get(source))
@@ -302,7 +304,7 @@ func (s *server) report(r *http.Request) (any, error) {
 		return file{htmlText, b.Bytes(), form}, err
 	case "report.json":
 		err := report.WriteJSON(&b)
-		return file{"application/json", b.Bytes(), form}, err
+		return file{jsonText, b.Bytes(), form}, err
 	}
 	return nil, &InputError{Text: "there are result, report.html and report.json", status: http.StatusNotFound}
 }
@@ -318,6 +320,7 @@ type file struct {
 
 const (
 	htmlText  = "text/html; charset=utf-8"
+	jsonText  = "application/json"
 	plainText = "text/plain; charset=utf-8"
 )
 
@@ -376,7 +379,7 @@ func answer(w http.ResponseWriter, status int, body any, err error) {
 	}
 	f, ok := body.(file)
 	if !ok {
-		f.kind = "application/json"
+		f.kind = jsonText
 		f.content, _ = json.Marshal(body) // of our own types
 	}
 	w.Header().Set("Content-Type", f.kind)
