@@ -53,15 +53,13 @@ func execute(w io.Writer, name string, data any) error {
 
 // view is what the templates show, in words and percentages.
 type view struct {
+	result.Report
 	Policy     string
 	Style      template.CSS
-	Lead       string
 	Expected   string
-	Broken     bool
 	Columns    []result.Column
 	Strategies []strategyView
 	Facts      []fact
-	Command    string
 	Height     int // of an SVG in pixels, as the Y of a strategy
 }
 
@@ -83,8 +81,8 @@ type fact struct{ Name, Value string }
 func newView(r result.Report, language string) view {
 	const head, row = 34, 44 // pixels of an SVG
 	v := view{
-		Lead: r.Run.Lead(), Expected: r.Expected(language), Broken: r.Broken(), Columns: result.Columns(),
-		Facts: facts(r, language), Command: r.Run.Command, Height: head + row*len(r.Strategies),
+		Report: r, Expected: r.Expected(language), Columns: result.Columns(), Facts: facts(r, language),
+		Height: head + row*len(r.Strategies),
 	}
 	var most int64 = 1
 	for _, s := range r.Strategies {
