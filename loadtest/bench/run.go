@@ -216,7 +216,7 @@ func race(ctx context.Context, who row, c contest, skus []string, length time.Du
 	r := crowd.Race{
 		Strategy: who.strategy, Think: -1, Buyers: who.buyers, Duration: length, Timeout: patience,
 		SKUs: skus, Skew: c.skew, Least: c.least, Lines: c.lines, Pay: c.pay, Cancel: c.cancel, Provider: who.shops != nil,
-		Orders: maxOpen,
+		Orders: maxOpen, Tally: new(crowd.Tally),
 		// An error counts as one, and keeps its buyer from spinning where a shop fails at once.
 		RequestTimeout: patience, Patience: crowd.Patience{Tries: 1, Pause: 10 * time.Millisecond, MaxPause: 10 * time.Millisecond},
 	}

@@ -44,7 +44,7 @@ type Race struct {
 
 	Patience
 	RequestTimeout time.Duration // of one try
-	Tally          *Tally        // counts the race while it runs; nil for none
+	Tally          *Tally        // counts the race while it runs
 }
 
 // Tally counts while a race runs. It may be read at any time.
@@ -118,9 +118,6 @@ type run struct {
 }
 
 func newRun(r Race) *run {
-	if r.Tally == nil {
-		r.Tally = new(Tally)
-	}
 	run := &run{Race: r, provider: shopclient.NewConnections(r.Buyers, r.RequestTimeout)}
 	sum := 0.0
 	for k := range r.SKUs {

@@ -136,8 +136,9 @@ var step = regexp.MustCompile(`([a-z-]+);at=(\d+)(?:;sku=([^;,]*))?(?:;units=(\d
 // traces are for pictures, an odd one is no error.
 func parseTrace(header, sku string) *Trace {
 	var t Trace
+	steps := t.Steps()
 	for _, parts := range step.FindAllStringSubmatch(header, -1) {
-		at, known := t.Steps()[parts[1]]
+		at, known := steps[parts[1]]
 		if of := parts[3]; !known || of != "" && of != sku {
 			continue
 		}
