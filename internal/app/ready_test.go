@@ -7,7 +7,6 @@ import (
 	"net/http"
 	"regexp"
 	"strings"
-	"sync/atomic"
 	"testing"
 	"time"
 
@@ -110,7 +109,6 @@ func TestShop_withoutRedis(t *testing.T) {
 	type broken struct {
 		link   *testserver.Link
 		server *testserver.Server
-		addr   atomic.Value // of the server
 	}
 	for name, c := range map[string]struct{ fault, repair func(*testing.T, *broken) }{
 		"silent": {
@@ -119,18 +117,14 @@ func TestShop_withoutRedis(t *testing.T) {
 		},
 		"gone": {
 			func(t *testing.T, b *broken) { testserver.Must(t, b.server.Do(t.Context(), testserver.Kill)) },
-			func(t *testing.T, b *broken) {
-				testserver.Must(t, b.server.Do(t.Context(), testserver.Restart))
-				b.addr.Store(b.server.Addr())
-			},
+			func(t *testing.T, b *broken) { testserver.Must(t, b.server.Do(t.Context(), testserver.Restart)) },
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			b := &broken{server: testserver.Start(t, testserver.OpenRedis)}
-			b.addr.Store(b.server.Addr())
 			var err error
-			b.link, err = testserver.NewLink(t.Context(), false, func() string { return b.addr.Load().(string) })
+			b.link, err = testserver.NewLink(t.Context(), false, b.server.Addr)
 			testserver.Must(t, err)
 			t.Cleanup(b.link.Close)
 			var log testserver.LogBuffer

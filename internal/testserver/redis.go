@@ -18,14 +18,14 @@ import (
 
 // Redis returns the host:port of a Redis that the tests of this package share. Keys and channels are shared with it: a
 // test uses names of its own, and no FLUSHALL.
-func Redis(t testing.TB) (addr string) { return share(t, redisKind()).addr }
+func Redis(t testing.TB) (addr string) { return share(t, redisKind()).Addr() }
 
 // RedisLike is Redis on another version or program. The variable names another image.
 func RedisLike(t testing.TB, name, variable, image, program string) (addr string) {
 	t.Helper()
 	k := redisKind()
 	k.name, k.variable, k.image, k.command[0] = name, variable, image, program
-	return share(t, k).addr
+	return share(t, k).Addr()
 }
 
 func redisKind() kind {

@@ -13,6 +13,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	"github.com/moby/moby/api/types/container"
@@ -62,17 +63,20 @@ func (k kind) durable() kind {
 type Server struct {
 	kind      kind
 	container *testcontainers.DockerContainer
-	ports     []int // on this machine, one for each process; kept over a restart
-	addr      string
+	ports     []int        // on this machine, one for each process; kept over a restart
+	addr      atomic.Value // a string
 }
 
 // String names the server.
 func (s *Server) String() string {
-	return fmt.Sprintf("%s at %s, image %s", s.kind.name, s.addr, s.kind.imageName())
+	return fmt.Sprintf("%s at %s, image %s", s.kind.name, s.Addr(), s.kind.imageName())
 }
 
-// Addr is the server's host:port, as the test reaches it.
-func (s *Server) Addr() string { return s.addr }
+// Addr is the server's host:port, as the test reaches it. It may be called concurrently, also during a Restart.
+func (s *Server) Addr() string {
+	addr, _ := s.addr.Load().(string) // none before it has started
+	return addr
+}
 
 // Close removes the container.
 func (s *Server) Close() error {
@@ -194,7 +198,7 @@ func (s *Server) awaitReady(ctx context.Context, target wait.StrategyTarget) err
 	if err != nil {
 		return err
 	}
-	s.addr = net.JoinHostPort(host, strconv.Itoa(s.ports[0]))
+	s.addr.Store(net.JoinHostPort(host, strconv.Itoa(s.ports[0])))
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	err = poll(ctx, func(ctx context.Context) error {
@@ -221,14 +225,14 @@ func (s *Server) goDirect(ctx context.Context, target wait.StrategyTarget) {
 		direct := net.JoinHostPort(on.IPAddress.String(), strconv.Itoa(s.kind.port))
 		if conn, err := (&net.Dialer{Timeout: time.Second}).DialContext(ctx, "tcp", direct); err == nil {
 			_ = conn.Close()
-			s.addr = direct
+			s.addr.Store(direct)
 		}
 	}
 }
 
 // answers returns nil if each process is ready, by the ports on this machine.
 func (s *Server) answers(ctx context.Context) error {
-	host, _, _ := net.SplitHostPort(s.addr)
+	host, _, _ := net.SplitHostPort(s.Addr())
 	for _, port := range s.ports {
 		if err := s.kind.ready(ctx, net.JoinHostPort(host, strconv.Itoa(port))); err != nil {
 			return fmt.Errorf("not ready: %w", err)

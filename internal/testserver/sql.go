@@ -54,7 +54,9 @@ func sqlKind(name, variable, image string, command ...string) kind {
 		safe:     append(command, "--innodb-flush-log-at-trx-commit=1", "--sync-binlog=1", "--innodb-buffer-pool-size=1G"),
 		memory:   map[string]string{dataDir: "rw"},
 		ready: func(ctx context.Context, addr string) error {
-			return (&Server{addr: addr}).Query(ctx, "SELECT 1", new(int))
+			s := new(Server)
+			s.addr.Store(addr)
+			return s.Query(ctx, "SELECT 1", new(int))
 		},
 	}
 }
@@ -78,7 +80,7 @@ func (s *Server) FreeDisk(ctx context.Context) error {
 	if err := s.Exec(ctx, "rm "+dataDir+"/filler"); err != nil {
 		return err
 	}
-	return poll(ctx, func(ctx context.Context) error { return s.kind.ready(ctx, s.addr) })
+	return poll(ctx, func(ctx context.Context) error { return s.kind.ready(ctx, s.Addr()) })
 }
 
 // DSN makes an empty schema on a MySQL or MariaDB and returns its data source name; the schema is dropped when t ends.
@@ -104,7 +106,7 @@ func (s *Server) NewSchema(ctx context.Context, name string, hosts ...*Server) (
 	}
 	var addrs []string
 	for _, host := range hosts {
-		addrs = append(addrs, host.addr)
+		addrs = append(addrs, host.Addr())
 	}
 	return formatDSN(strings.Join(addrs, ","), name), s.SQL(ctx, "CREATE DATABASE "+name+" CHARACTER SET utf8mb4 COLLATE "+collation)
 }
@@ -113,7 +115,7 @@ func (s *Server) NewSchema(ctx context.Context, name string, hosts ...*Server) (
 func (s *Server) SQL(ctx context.Context, statements ...string) error {
 	ctx, cancel := context.WithTimeout(ctx, faultLimit)
 	defer cancel()
-	return withSQL(s.addr, func(db *sql.DB) error {
+	return withSQL(s.Addr(), func(db *sql.DB) error {
 		for _, statement := range statements {
 			if _, err := db.ExecContext(ctx, statement); err != nil {
 				return fmt.Errorf("%s: %s: %w", s, statement, err)
@@ -127,7 +129,7 @@ func (s *Server) SQL(ctx context.Context, statements ...string) error {
 func (s *Server) Query(ctx context.Context, query string, row ...any) error {
 	ctx, cancel := context.WithTimeout(ctx, askLimit)
 	defer cancel()
-	return withSQL(s.addr, func(db *sql.DB) error { return db.QueryRowContext(ctx, query).Scan(row...) })
+	return withSQL(s.Addr(), func(db *sql.DB) error { return db.QueryRowContext(ctx, query).Scan(row...) })
 }
 
 func withSQL(addr string, f func(*sql.DB) error) error {

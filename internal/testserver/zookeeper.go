@@ -13,7 +13,7 @@ import (
 
 // ZooKeeper returns the host:port of a ZooKeeper that the tests of this package share: a test uses nodes of its own.
 // Sessions may last from 0.2 s to an hour, and end at most 0.1 s late.
-func ZooKeeper(t testing.TB) (addr string) { return share(t, zookeeperKind()).addr }
+func ZooKeeper(t testing.TB) (addr string) { return share(t, zookeeperKind()).Addr() }
 
 func zookeeperKind() kind {
 	return kind{
