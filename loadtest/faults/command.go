@@ -5,9 +5,9 @@
 //
 //	fresh SKUs -> traffic -> fault -> healed -> each shop sells again -> last answers -> books -> checks
 //
-// run.go runs it, and the folders are its parts: system starts shops, servers and the network between them, traffic is the
-// clients, fault the table of what is broken, history the record of it, checks the promises, report what is shown.
-// controls.go has the mistakes that the suite must catch, failover.go what asynchronous replication loses.
+// run.go runs it. table.go has the faults, steps.go what they do, controls.go the mistakes that the suite must catch, report.go
+// what is shown, failover.go what asynchronous replication loses. The folders are the other parts: system starts shops, servers
+// and the network between them, traffic is the clients, history the record of a run, checks the promises.
 package faults
 
 import (
@@ -24,9 +24,7 @@ import (
 	"github.com/jedib0t/go-pretty/v6/table"
 
 	"example.com/shop/loadtest/faults/checks"
-	"example.com/shop/loadtest/faults/fault"
 	"example.com/shop/loadtest/faults/history"
-	"example.com/shop/loadtest/faults/report"
 	"example.com/shop/loadtest/faults/system"
 	"example.com/shop/loadtest/result"
 	"example.com/shop/loadtest/stats"
@@ -91,10 +89,10 @@ func (c *Command) Validate() error {
 func (c *Command) killsPrimary() bool { return slices.Equal(c.Names, []string{"kill-primary"}) }
 
 // chosen returns the faults or the controls that are named.
-func (c *Command) chosen() (faults []fault.Fault, controls []control, err error) {
+func (c *Command) chosen() (faults []fault, controls []control, err error) {
 	switch {
 	case len(c.Names) == 0, slices.Equal(c.Names, []string{"all"}):
-		return slices.DeleteFunc(fault.All(), func(f fault.Fault) bool { return f.Loses || !c.has(f.On) }), nil, nil
+		return slices.DeleteFunc(allFaults(), func(f fault) bool { return f.means == loses || !c.has(f.on) }), nil, nil
 	case slices.Equal(c.Names, []string{"list"}), c.killsPrimary():
 		return nil, nil, nil
 	case c.Names[0] == "controls":
@@ -102,11 +100,11 @@ func (c *Command) chosen() (faults []fault.Fault, controls []control, err error)
 		return nil, controls, err
 	}
 	for _, name := range c.Names {
-		f, ok := fault.Named(name)
+		f, ok := faultNamed(name)
 		if !ok {
 			return nil, nil, fmt.Errorf("%.80q is no fault; 'faults list' lists them", name)
 		}
-		if !c.has(f.On) {
+		if !c.has(f.on) {
 			return nil, nil, fmt.Errorf("%s needs servers: add --servers docker", name)
 		}
 		faults = append(faults, f)
@@ -118,11 +116,11 @@ func (c *Command) chosen() (faults []fault.Fault, controls []control, err error)
 func (c *Command) has(kind system.Kind) bool { return kind == system.Embedded || c.Servers == "docker" }
 
 // kind returns the servers for a fault: one that needs none is on MySQL with --servers docker.
-func (c *Command) kind(f fault.Fault) system.Kind {
-	if f.On == system.Embedded && c.Servers == "docker" {
+func (c *Command) kind(f fault) system.Kind {
+	if f.on == system.Embedded && c.Servers == "docker" {
 		return system.MySQL
 	}
-	return f.On
+	return f.on
 }
 
 // Run runs the histories and reports.
@@ -150,13 +148,13 @@ func (c *Command) Run(ctx context.Context, k *kong.Context) error {
 		if controls != nil {
 			return c.findAll(ctx, r, controls, tries, out)
 		}
-		whole := report.Report{Version: 1, StartedAt: time.Now().UTC()}
+		whole := report{Version: 1, StartedAt: time.Now().UTC()}
 		err := c.runAll(ctx, r, chosen, &whole)
 		if len(whole.Histories) > 0 {
-			err = errors.Join(err, whole.WriteTable(out),
-				result.Save(c.JSON, k.Stdout, whole.WriteJSON), result.Save(c.HTML, k.Stdout, whole.WriteHTML))
+			err = errors.Join(err, whole.writeTable(out),
+				result.Save(c.JSON, k.Stdout, whole.writeJSON), result.Save(c.HTML, k.Stdout, whole.writeHTML))
 		}
-		if err == nil && whole.Broken() {
+		if err == nil && whole.broken() {
 			err = ErrBroken
 		}
 		return err
@@ -164,8 +162,8 @@ func (c *Command) Run(ctx context.Context, k *kong.Context) error {
 }
 
 // runAll runs the histories, those on the same servers one after the other.
-func (c *Command) runAll(ctx context.Context, r *runner, chosen []fault.Fault, whole *report.Report) error {
-	slices.SortStableFunc(chosen, func(a, b fault.Fault) int { return strings.Compare(string(c.kind(a)), string(c.kind(b))) })
+func (c *Command) runAll(ctx context.Context, r *runner, chosen []fault, whole *report) error {
+	slices.SortStableFunc(chosen, func(a, b fault) int { return strings.Compare(string(c.kind(a)), string(c.kind(b))) })
 	began := time.Now()
 	for _, f := range chosen {
 		for n := range c.Times {
@@ -178,7 +176,7 @@ func (c *Command) runAll(ctx context.Context, r *runner, chosen []fault.Fault, w
 			}
 			whole.Histories = append(whole.Histories, h)
 			r.report(fmt.Sprintf("%5.0fs  %d of %d: %s, seed %d: %d orders, %d violations, recovery %v",
-				time.Since(began).Seconds(), len(whole.Histories), len(chosen)*c.Times, f.Name, h.Seed, h.Sold, len(h.Violations), h.Recovery.Round(time.Millisecond)))
+				time.Since(began).Seconds(), len(whole.Histories), len(chosen)*c.Times, f.name, h.Seed, h.Sold, len(h.Violations), h.Recovery.Round(time.Millisecond)))
 			if err != nil {
 				return err
 			}
@@ -189,8 +187,8 @@ func (c *Command) runAll(ctx context.Context, r *runner, chosen []fault.Fault, w
 
 func writeList(out io.Writer) error {
 	var rows []table.Row
-	for _, f := range fault.All() {
-		rows = append(rows, table.Row{f.Name, f.On, f.About})
+	for _, f := range allFaults() {
+		rows = append(rows, table.Row{f.name, f.on, f.about})
 	}
 	text := stats.Table(table.Row{"fault", "needs", "what happens"}, rows, 1, 0)
 	rows = nil

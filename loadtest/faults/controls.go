@@ -13,9 +13,7 @@ import (
 	"github.com/jedib0t/go-pretty/v6/table"
 
 	"example.com/shop/internal/testserver/overlay"
-	"example.com/shop/loadtest/faults/fault"
 	"example.com/shop/loadtest/faults/system"
-	"example.com/shop/loadtest/shops"
 	"example.com/shop/loadtest/stats"
 )
 
@@ -30,7 +28,7 @@ type control struct {
 	on    system.Kind // on which servers
 	edits []edit      // of the shop's source; none: the mistake is elsewhere
 
-	strategies []string
+	strategies string // of the shops, if they are not those of all other histories
 	forgetKey  bool   // by clients
 	by         string // the check that has to find it, if that is one of those that a slow machine also breaks
 }
@@ -56,7 +54,7 @@ func allControls() []control {
 
 		{name: "retry-without-key", on: system.Embedded, fault: "shop-killed", forgetKey: true,
 			about: "clients ask again with a new idempotency key"},
-		{name: "early-release", on: system.Embedded, fault: "shop-paused", strategies: []string{"redis"},
+		{name: "early-release", on: system.Embedded, fault: "shop-paused", strategies: "redis",
 			about: "the lock is released before the commit, and the UPDATE compares nothing",
 			edits: []edit{
 				{redis, "ctx = leases.Context() ", "_ = leases.Context() "},
@@ -211,13 +209,10 @@ func (c *Command) find(ctx context.Context, r *runner, wrong control, tries int)
 		return "", err
 	}
 	r.report("looking for " + wrong.name)
-	r.mistake, r.program = wrong, shops.Program{}
-	f, ok := fault.Named(wrong.fault)
+	r.mistake, r.strategies = wrong, wrong.strategies
+	f, ok := faultNamed(wrong.fault)
 	if !ok {
 		return "", fmt.Errorf("no fault %s", wrong.fault)
-	}
-	if wrong.strategies != nil {
-		f.Strategies = wrong.strategies
 	}
 	for n := range tries {
 		h, err := r.runHistory(ctx, f, wrong.on, c.Seed+uint64(n))

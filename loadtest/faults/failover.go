@@ -5,13 +5,11 @@ import (
 	"context"
 	"fmt"
 	"io"
-	"slices"
 	"strings"
 	"time"
 
 	"github.com/jedib0t/go-pretty/v6/table"
 
-	"example.com/shop/loadtest/faults/fault"
 	"example.com/shop/loadtest/faults/history"
 	"example.com/shop/loadtest/faults/system"
 	"example.com/shop/loadtest/stats"
@@ -39,15 +37,12 @@ type Receipt struct {
 // it does so on a MySQL with an asynchronous replica. Each needs Docker, and takes about a minute.
 func KillPrimary(ctx context.Context, seed uint64, progress func(line string)) (all []Failover, err error) {
 	err = withRunner(progress, func(r *runner) error {
+		r.strategies, r.buyers = "lanes", 200
 		for _, on := range []struct {
 			kind    system.Kind
 			servers string
 		}{{kind: system.Group, servers: "group of three"}, {kind: system.Replica, servers: "asynchronous replica"}} {
-			f := fault.Fault{
-				Name: "kill-primary", Break: fault.LoseMachine, Loses: true, // here it may
-				Strategies: []string{"lanes"}, Buyers: 200,
-			}
-			h, err := r.runHistory(ctx, f, on.kind, seed)
+			h, err := r.runHistory(ctx, fault{name: "kill-primary", means: loses, steps: loseMachine()}, on.kind, seed)
 			if err != nil {
 				return cmp.Or(ctx.Err(), err)
 			}
@@ -61,13 +56,7 @@ func KillPrimary(ctx context.Context, seed uint64, progress func(line string)) (
 
 func newFailover(servers string, h *history.History) Failover {
 	const shown = 12
-	var sales []history.Operation // in the sequence of their answers
-	for _, o := range h.Operations {
-		if o.Outcome == history.Placed && !o.Replay {
-			sales = append(sales, o)
-		}
-	}
-	slices.SortFunc(sales, func(a, b history.Operation) int { return cmp.Compare(a.Last().Answered, b.Last().Answered) })
+	sales := h.Sales()
 	f := Failover{Servers: servers, Sold: len(sales), Gap: h.Gap, Violations: h.Violations}
 	until, longest := 0, time.Duration(0) // sales before the longest gap that ended after the fault had begun
 	for i, o := range sales {
@@ -81,7 +70,7 @@ func newFailover(servers string, h *history.History) Failover {
 	for _, o := range sales[max(0, until-shown):until] {
 		receipt := Receipt{Before: sales[until-1].Last().Answered - o.Last().Answered, Order: o.OrderID}
 		for _, line := range o.Lines {
-			name := " " + line.SKU[strings.LastIndex(line.SKU, "-")+1:] + " "
+			name := " " + strings.TrimPrefix(line.SKU, h.Name+"-") + " "
 			receipt.Units += fmt.Sprint(line.Units, name)
 			if units := h.Orders[o.OrderID].Units[line.SKU]; units > 0 {
 				receipt.Row += fmt.Sprint(units, name)

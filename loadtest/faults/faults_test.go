@@ -19,8 +19,6 @@ import (
 
 	"example.com/shop/internal/testserver"
 	"example.com/shop/loadtest/faults/checks"
-	"example.com/shop/loadtest/faults/fault"
-	"example.com/shop/loadtest/faults/report"
 	"example.com/shop/loadtest/faults/system"
 )
 
@@ -50,7 +48,7 @@ func TestCommand_embedded(t *testing.T) {
 	if err != nil {
 		t.Fatalf("got %v, want no promise broken\n%s\n%s", err, stdout, stderr)
 	}
-	var r report.Report
+	var r report
 	text, err := os.ReadFile(file)
 	if err := errors.Join(err, json.Unmarshal(text, &r)); err != nil {
 		t.Fatal(err)
@@ -132,7 +130,7 @@ func TestControls_apply(t *testing.T) {
 		if _, err := change(t.Context(), t.TempDir(), c.edits); err != nil {
 			t.Errorf("%s: %v", c.name, err)
 		}
-		if _, ok := fault.Named(c.fault); !ok {
+		if _, ok := faultNamed(c.fault); !ok {
 			t.Errorf("%s: no fault %s", c.name, c.fault)
 		}
 	}
@@ -181,11 +179,11 @@ func TestCommand_list(t *testing.T) {
 			t.Errorf("faults list lacks %s", name)
 		}
 	}
-	for _, f := range fault.All() {
-		list(f.Name, string(f.On), f.About)
+	for _, f := range allFaults() {
+		list(f.name, string(f.on), f.about)
 		// "The check `waits` judges `leases-left`, `shop-killed` and the faults whose names begin with `redis-`."
-		if judged := f.Name == "leases-left" || f.Name == "shop-killed" || strings.HasPrefix(f.Name, "redis-"); f.LockAlone != judged {
-			t.Errorf("%s: waits judges it: %v, want %v", f.Name, f.LockAlone, judged)
+		if judged := f.name == "leases-left" || f.name == "shop-killed" || strings.HasPrefix(f.name, "redis-"); judged != (f.means == lockAlone) {
+			t.Errorf("%s: waits judges it: %v, want %v", f.name, !judged, judged)
 		}
 	}
 	for _, c := range checks.All() {

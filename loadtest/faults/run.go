@@ -13,7 +13,6 @@ import (
 	"time"
 
 	"example.com/shop/loadtest/faults/checks"
-	"example.com/shop/loadtest/faults/fault"
 	"example.com/shop/loadtest/faults/history"
 	"example.com/shop/loadtest/faults/system"
 	"example.com/shop/loadtest/faults/traffic"
@@ -30,20 +29,13 @@ const (
 
 // runner runs histories, one after the other. It keeps a system for as long as the next history can use it.
 type runner struct {
-	dir     string        // of programs
-	report  func(string)  // of progress
-	mistake control       // built into what is run; the zero value for none
-	program shops.Program // that was built last
-	system  *system.System
-	variant variant // of the program and the system
-	begun   int     // histories
-}
-
-// variant is what a fault needs.
-type variant struct {
-	on               system.Kind
-	movable, patient bool
-	strategies       string // of the shops, with commas
+	dir        string       // of the program
+	report     func(string) // of progress
+	mistake    control      // built into what is run; the zero value for none
+	strategies string       // of the shops; empty for lanes, redis and batch
+	buyers     int          // 0 for 14
+	system     *system.System
+	begun      int // histories
 }
 
 // withRunner calls do with a new runner, and then stops its system and removes its folder.
@@ -66,97 +58,83 @@ func (r *runner) close() error {
 	return s.Close()
 }
 
-// open builds the shop and starts a system, unless those of the last history will do.
-func (r *runner) open(ctx context.Context, v variant) error {
-	if v != r.variant {
-		if err := r.close(); err != nil {
-			return err
-		}
-	}
-	if r.program.File == "" || v.movable != r.variant.movable {
-		r.report("building the shop")
-		if err := r.build(ctx, v); err != nil {
-			return err
-		}
-	}
-	r.variant = v
-	if r.system != nil {
+// open builds the shop and starts a system, unless that of the last history will do.
+func (r *runner) open(ctx context.Context, settings system.Settings) error {
+	if r.system != nil && r.system.Settings == settings {
 		return nil
 	}
-	r.report("starting three shops on " + string(v.on))
-	s, err := system.Open(ctx, v.on, r.program, strings.Split(v.strategies, ","), v.patient)
-	r.system = s
+	if err := r.close(); err != nil {
+		return err
+	}
+	r.report("starting three shops on " + string(settings.Kind))
+	edits := slices.Clone(r.mistake.edits)
+	if settings.ClockMoves {
+		edits = append(edits, movableClock()...)
+	}
+	changed, err := change(ctx, r.dir, edits)
+	if err != nil {
+		return err
+	}
+	program := shops.Program{File: filepath.Join(r.dir, "shop"), Keys: shopclient.NewKeys()}
+	if err := shops.Build(ctx, "", "cmd/shop", program.File, "-overlay", changed); err != nil {
+		return err
+	}
+	r.system, err = system.Open(ctx, program, settings)
 	return err
 }
 
-func (r *runner) build(ctx context.Context, v variant) error {
-	edits := slices.Clone(r.mistake.edits)
-	if v.movable {
-		edits = append(edits, movableClock()...)
-	}
-	dir, err := os.MkdirTemp(r.dir, "build")
-	if err != nil {
-		return err
-	}
-	changed, err := change(ctx, dir, edits)
-	if err != nil {
-		return err
-	}
-	r.program = shops.Program{File: filepath.Join(dir, "shop"), Keys: shopclient.NewKeys()}
-	return shops.Build(ctx, "", "cmd/shop", r.program.File, "-overlay", changed)
-}
-
 // runHistory runs one history of a fault. The seed fixes the random choices, not their timing.
-func (r *runner) runHistory(ctx context.Context, f fault.Fault, on system.Kind, seed uint64) (*history.History, error) {
-	if len(f.Strategies) == 0 {
-		f.Strategies = []string{"lanes", "redis", "batch"}
-	}
-	v := variant{on: on, movable: f.MovesClock, patient: f.Unnoticed, strategies: strings.Join(f.Strategies, ",")}
-	if err := r.open(ctx, v); err != nil {
+func (r *runner) runHistory(ctx context.Context, f fault, on system.Kind, seed uint64) (*history.History, error) {
+	strategies := cmp.Or(r.strategies, "lanes,redis,batch")
+	settings := system.Settings{Kind: on, Strategies: strategies, Patient: f.means == unnoticed, ClockMoves: f.means == clockMoves}
+	if err := r.open(ctx, settings); err != nil {
 		return nil, err
 	}
 	r.begun++
 	name := fmt.Sprintf("h%d-%d", os.Getpid(), r.begun)
 	skus := history.SKUs{Deep: name + "-deep", Hot: name + "-hot", Cold: name + "-cold", Few: name + "-few"}
 	h := &history.History{
-		Fault: f.Name, Seed: seed, Servers: string(on), SKUs: skus, Supplied: traffic.Supply(skus),
-		ClocksApart: f.MovesClock, Unnoticed: f.Unnoticed, Strategies: f.Strategies,
-		LockAlone: f.LockAlone && on != system.Embedded, // a batch waits for its leases while it is SQLite's only writer
+		Fault: f.name, Seed: seed, Servers: string(on), Name: name, SKUs: skus, Supplied: traffic.Supply(skus),
+		ClocksApart: f.means == clockMoves, Unnoticed: f.means == unnoticed, Strategies: strings.Split(strategies, ","),
+		LockAlone: f.means == lockAlone && on != system.Embedded, // a batch waits for its leases while it is SQLite's only writer
 	}
-	err := r.supply(ctx, h)
-	if err == nil {
-		err = r.breakUnderLoad(ctx, f, h)
+	if err := r.run(ctx, f, h); err != nil {
+		return nil, errors.Join(fmt.Errorf("%s, seed %d: %w", f.name, seed, err), r.close())
 	}
-	for end := time.Now().Add(expiry); err == nil; shopclient.Pause(ctx, 200*time.Millisecond) {
-		err = h.Read(ctx, r.system.DB)
-		if !h.AnyPending() || time.Now().After(end) {
-			break
-		}
-	}
-	if err != nil {
-		return nil, errors.Join(fmt.Errorf("%s, seed %d: %w", f.Name, seed, err), r.close())
-	}
-	if err = r.audit(ctx, h); err != nil {
-		return nil, errors.Join(err, r.close())
-	}
-	h.Violations = checks.Run(h)
-	if len(h.Violations) > 0 || f.Loses { // the system may be left in any state
-		return h, r.close()
-	}
-	if err := r.system.AwaitReady(ctx); err != nil {
-		if ctx.Err() != nil {
-			return nil, errors.Join(ctx.Err(), r.close())
-		}
-		h.Violations = append(h.Violations, history.Violation{Check: "recovery", Detail: err.Error()})
+	if len(h.Violations) > 0 || f.means == loses { // the system may be left in any state
 		return h, r.close()
 	}
 	return h, nil
 }
 
-func (r *runner) supply(ctx context.Context, h *history.History) error {
+func (r *runner) run(ctx context.Context, f fault, h *history.History) error {
 	conns := shopclient.NewConnections(1, 10*time.Second)
 	defer conns.CloseIdleConnections()
-	operator := r.system.Shops[0].Client(conns)
+	if err := supply(ctx, r.system.Shops[0].Client(conns), h); err != nil {
+		return err
+	}
+	if err := r.breakUnderLoad(ctx, f, h); err != nil {
+		return err
+	}
+	for end := time.Now().Add(expiry); ; shopclient.Pause(ctx, 200*time.Millisecond) {
+		if err := h.Read(ctx, r.system.DB); err != nil {
+			return err
+		}
+		if !h.AnyPending() || time.Now().After(end) {
+			break
+		}
+	}
+	audit(ctx, r.system.Shops[0].Client(conns), h)
+	h.Violations = checks.Run(h)
+	if len(h.Violations) == 0 && f.means != loses {
+		if err := r.system.AwaitReady(ctx); err != nil {
+			h.Violations = append(h.Violations, history.Violation{Check: "recovery", Detail: err.Error()})
+		}
+	}
+	return ctx.Err()
+}
+
+func supply(ctx context.Context, operator *shopclient.Client, h *history.History) error {
 	for sku, units := range h.Supplied {
 		if err := operator.Create(ctx, sku, units); err != nil {
 			return err
@@ -167,10 +145,7 @@ func (r *runner) supply(ctx context.Context, h *history.History) error {
 
 // audit asks a shop for the payments to be refunded and for its own audit: what that has found, and where it has other levels
 // than the rows.
-func (r *runner) audit(ctx context.Context, h *history.History) error {
-	conns := shopclient.NewConnections(1, 10*time.Second)
-	defer conns.CloseIdleConnections()
-	operator := r.system.Shops[0].Client(conns)
+func audit(ctx context.Context, operator *shopclient.Client, h *history.History) {
 	refused, err := operator.Refused(ctx)
 	if err != nil {
 		h.Findings = append(h.Findings, err.Error())
@@ -192,43 +167,49 @@ func (r *runner) audit(ctx context.Context, h *history.History) error {
 			h.Findings = append(h.Findings, fmt.Sprintf("%s has %+v, and the audit found %+v", sku, row, found))
 		}
 	}
-	return ctx.Err()
 }
 
 // breakUnderLoad breaks the system and heals it while clients use it, and goes on until each shop sells again.
-func (r *runner) breakUnderLoad(ctx context.Context, f fault.Fault, h *history.History) error {
-	t := &traffic.Traffic{History: h, Buyers: cmp.Or(f.Buyers, 14), Seed: h.Seed, Patient: f.Unnoticed, ForgetKey: r.mistake.forgetKey}
-	for _, shop := range r.system.Shops {
-		t.Shops = append(t.Shops, shop.Client)
-	}
-	target := &fault.Target{System: r.system, History: h, Dice: rand.New(rand.NewPCG(h.Seed, 0xfa017))}
+func (r *runner) breakUnderLoad(ctx context.Context, f fault, h *history.History) error {
+	dice := rand.New(rand.NewPCG(h.Seed, 0xfa017))
+	target := &target{System: r.system, History: h, dice: dice, victim: r.system.Shops[dice.IntN(system.Instances)]}
+	clients := &traffic.Traffic{History: h, Shops: r.system.Shops, Buyers: cmp.Or(r.buyers, 14), ForgetKey: r.mistake.forgetKey}
 	h.Begin()
-	end := t.Start(ctx)
-	sold, err := await(ctx, h, 0)
-	if err == nil && sold == 0 {
-		err = fmt.Errorf("before the fault, not all shops have sold within %v", waitFor)
-	}
-	if err == nil {
-		shopclient.Pause(ctx, time.Duration(target.Dice.Int64N(int64(before))))
-		h.Broken = h.Now()
-		err = f.Break(ctx, target)
-		h.Healed = h.Now()
-	}
-	if err == nil {
-		_, err = await(ctx, h, h.Healed)
-		shopclient.Pause(ctx, after)
-	}
+	end := clients.Start(ctx)
+	err := target.breakAndHeal(ctx, f)
 	h.Ended = h.Now()
 	end()
-	h.Commits = int(target.Commits.Load())
+	h.Commits = int(target.commits.Load())
 	h.End(system.Instances)
 	return err
 }
 
-// await returns when each shop has sold something that it was asked for after that time; 0 if one did not within waitFor.
-func await(ctx context.Context, h *history.History, since time.Duration) (at time.Duration, err error) {
-	for end := time.Now().Add(waitFor); at == 0 && ctx.Err() == nil && time.Now().Before(end); shopclient.Pause(ctx, 5*time.Millisecond) {
-		at = h.SoldSince(since, system.Instances)
+func (t *target) breakAndHeal(ctx context.Context, f fault) (err error) {
+	if t.primary, err = t.Primary(ctx); err != nil {
+		return err
 	}
-	return at, ctx.Err()
+	if !t.awaitSales(ctx, 0) {
+		return cmp.Or(ctx.Err(), fmt.Errorf("before the fault, not all shops have sold within %v", waitFor))
+	}
+	shopclient.Pause(ctx, time.Duration(t.dice.Int64N(int64(before))))
+	t.Broken = t.Now()
+	for _, step := range f.steps {
+		if err := step(ctx, t); err != nil {
+			return err
+		}
+	}
+	t.Healed = t.Now()
+	t.awaitSales(ctx, t.Healed)
+	shopclient.Pause(ctx, after)
+	return ctx.Err()
+}
+
+// awaitSales reports whether each shop has sold something that it was asked for after that time. It waits for that.
+func (t *target) awaitSales(ctx context.Context, since time.Duration) bool {
+	for end := time.Now().Add(waitFor); ctx.Err() == nil && time.Now().Before(end); shopclient.Pause(ctx, 10*time.Millisecond) {
+		if t.SoldSince(since, system.Instances) > 0 {
+			return true
+		}
+	}
+	return false
 }

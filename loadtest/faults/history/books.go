@@ -4,7 +4,6 @@ import (
 	"context"
 	"database/sql"
 	"fmt"
-	"strings"
 	"time"
 
 	"example.com/shop/loadtest/shopclient"
@@ -49,9 +48,6 @@ func (l Level) Plus(m Level) Level {
 	return Level{l.Supplied + m.Supplied, l.Available + m.Available, l.Reserved + m.Reserved, l.Sold + m.Sold}
 }
 
-// readLimit is for a database that has just recovered.
-const readLimit = 30 * time.Second
-
 // AnyPending reports whether an order is neither paid nor cancelled nor expired.
 func (b Books) AnyPending() bool {
 	for _, o := range b.Orders {
@@ -62,9 +58,9 @@ func (b Books) AnyPending() bool {
 	return false
 }
 
-// Read reads the books.
+// Read reads the books. A database that has just recovered has half a minute for it.
 func (h *History) Read(ctx context.Context, db *sql.DB) error {
-	ctx, cancel := context.WithTimeout(ctx, readLimit)
+	ctx, cancel := context.WithTimeout(ctx, 30*time.Second)
 	defer cancel()
 	tx, err := db.BeginTx(ctx, &sql.TxOptions{Isolation: sql.LevelRepeatableRead, ReadOnly: true})
 	if err != nil {
@@ -72,68 +68,60 @@ func (h *History) Read(ctx context.Context, db *sql.DB) error {
 	}
 	defer func() { _ = tx.Rollback() }()
 	h.Books = Books{Orders: map[string]Order{}, Levels: map[string]Level{}, Payments: map[string]Payment{}}
-	var skus, buyers []any
-	for _, sku := range h.SKUs.All() {
-		skus = append(skus, sku)
-	}
-	seen := map[string]bool{"": true}
-	for _, o := range h.Operations {
-		if !seen[o.Buyer] {
-			buyers, seen[o.Buyer] = append(buyers, o.Buyer), true
+	var id, sku string
+	var units int64
+	var l Level
+	var m Movement
+	var o Order
+	var p Payment
+	for _, rows := range []struct {
+		query string
+		into  []any
+		keep  func() // what was read into the variables
+	}{{
+		"SELECT name, supplied, available, reserved, sold FROM skus WHERE name LIKE ?",
+		[]any{&sku, &l.Supplied, &l.Available, &l.Reserved, &l.Sold},
+		func() { h.Levels[sku] = l },
+	}, {
+		"SELECT id, sku, kind, COALESCE(order_id, ''), supplied, available, reserved, sold, fence FROM movements WHERE sku LIKE ? ORDER BY id",
+		[]any{&m.ID, &m.SKU, &m.Kind, &m.OrderID, &m.Supplied, &m.Available, &m.Reserved, &m.Sold, &m.Fence},
+		func() { h.Movements = append(h.Movements, m) },
+	}, {
+		`SELECT o.id, o.buyer, o.idempotency_key, o.status, o.total_minor, o.currency, l.sku, l.units
+			FROM orders AS o JOIN order_lines AS l ON l.order_id = o.id WHERE o.buyer LIKE ?`,
+		[]any{&id, &o.Buyer, &o.Key, &o.Status, &o.Total.Minor, &o.Total.Currency, &sku, &units},
+		func() {
+			if o.Units = h.Orders[id].Units; o.Units == nil {
+				o.Units = map[string]int64{}
+			}
+			o.Units[sku] += units
+			h.Orders[id] = o
+		},
+	}, {
+		`SELECT p.id, p.order_id, p.refusal, p.amount_minor, p.currency
+			FROM payments AS p JOIN orders AS o ON o.id = p.order_id WHERE o.buyer LIKE ?`,
+		[]any{&id, &p.OrderID, &p.Refusal, &p.Amount.Minor, &p.Amount.Currency},
+		func() { h.Payments[id] = p },
+	}} {
+		if err := h.each(ctx, tx, rows.query, rows.into, rows.keep); err != nil {
+			return fmt.Errorf("read the books: %w", err)
 		}
 	}
-	read := func(query string, list []any, scan func(*sql.Rows) error) {
-		if err == nil {
-			err = each(ctx, tx, query, list, scan)
-		}
-	}
-	read("SELECT name, supplied, available, reserved, sold FROM skus WHERE name IN (?)", skus, func(r *sql.Rows) error {
-		var name string
-		var l Level
-		err := r.Scan(&name, &l.Supplied, &l.Available, &l.Reserved, &l.Sold)
-		h.Levels[name] = l
-		return err
-	})
-	read("SELECT id, sku, kind, COALESCE(order_id, ''), supplied, available, reserved, sold, fence FROM movements WHERE sku IN (?) ORDER BY id", skus, func(r *sql.Rows) error {
-		var m Movement
-		err := r.Scan(&m.ID, &m.SKU, &m.Kind, &m.OrderID, &m.Supplied, &m.Available, &m.Reserved, &m.Sold, &m.Fence)
-		h.Movements = append(h.Movements, m)
-		return err
-	})
-	read("SELECT o.id, o.buyer, o.idempotency_key, o.status, o.total_minor, o.currency, l.sku, l.units FROM orders AS o JOIN order_lines AS l ON l.order_id = o.id WHERE o.buyer IN (?)", buyers, func(r *sql.Rows) error {
-		var o Order
-		var id, sku string
-		var units int64
-		err := r.Scan(&id, &o.Buyer, &o.Key, &o.Status, &o.Total.Minor, &o.Total.Currency, &sku, &units)
-		if o.Units = h.Orders[id].Units; o.Units == nil {
-			o.Units = map[string]int64{}
-		}
-		o.Units[sku] += units
-		h.Orders[id] = o
-		return err
-	})
-	read("SELECT p.id, p.order_id, p.refusal, p.amount_minor, p.currency FROM payments AS p JOIN orders AS o ON o.id = p.order_id WHERE o.buyer IN (?)", buyers, func(r *sql.Rows) error {
-		var p Payment
-		var id string
-		err := r.Scan(&id, &p.OrderID, &p.Refusal, &p.Amount.Minor, &p.Amount.Currency)
-		h.Payments[id] = p
-		return err
-	})
-	return err
+	return nil
 }
 
-// each runs a query whose one placeholder stands for a list.
-func each(ctx context.Context, tx *sql.Tx, query string, list []any, scan func(*sql.Rows) error) error {
-	query = strings.Replace(query, "?", strings.TrimPrefix(strings.Repeat(",?", len(list)), ","), 1)
-	r, err := tx.QueryContext(ctx, query, list...)
+// each keeps each row of a query about the SKUs or the buyers of the history.
+func (h *History) each(ctx context.Context, tx *sql.Tx, query string, into []any, keep func()) error {
+	r, err := tx.QueryContext(ctx, query, h.Name+"-%")
 	if err != nil {
-		return fmt.Errorf("read the books: %w", err)
+		return err
 	}
 	defer func() { _ = r.Close() }()
 	for r.Next() {
-		if err := scan(r); err != nil {
-			return fmt.Errorf("read the books: %w", err)
+		if err := r.Scan(into...); err != nil {
+			return err
 		}
+		keep()
 	}
 	return r.Err()
 }

@@ -102,6 +102,7 @@ type History struct {
 	Fault       string           `json:"fault"`
 	Seed        uint64           `json:"seed"`
 	Servers     string           `json:"servers"`
+	Name        string           `json:"name"` // with which the names of its SKUs and buyers begin
 	SKUs        SKUs             `json:"skus"`
 	Supplied    map[string]int64 `json:"supplied"`     // units of each SKU that were there at the start
 	Broken      time.Duration    `json:"broken_ns"`    // when the fault began, since the start as all times
@@ -158,43 +159,41 @@ func (h *History) Add(o Operation) {
 	h.Operations = append(h.Operations, o)
 }
 
+// Sales returns the acknowledged orders in the sequence of their answers.
+func (h *History) Sales() []Operation {
+	h.mu.Lock()
+	sales := slices.Clone(h.Operations)
+	h.mu.Unlock()
+	sales = slices.DeleteFunc(sales, func(o Operation) bool { return o.Outcome != Placed || o.Replay })
+	slices.SortStableFunc(sales, func(a, b Operation) int { return cmp.Compare(a.Last().Answered, b.Last().Answered) })
+	return sales
+}
+
 // SoldSince returns when n shops had acknowledged an order of Deep that they were asked for after that time; 0 if one has
 // not.
-func (h *History) SoldSince(after time.Duration, n int) (at time.Duration) {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	first := map[int]time.Duration{} // by shop
-	for _, o := range h.Operations {
-		if last := o.Last(); o.Outcome == Placed && !o.Replay && o.Units(h.SKUs.Deep) > 0 && last.Sent >= after {
-			if earlier, sold := first[last.Shop]; !sold || last.Answered < earlier {
-				first[last.Shop] = last.Answered
+func (h *History) SoldSince(after time.Duration, n int) time.Duration {
+	sold := map[int]bool{} // by shop
+	for _, o := range h.Sales() {
+		if last := o.Last(); o.Units(h.SKUs.Deep) > 0 && last.Sent >= after {
+			if sold[last.Shop] = true; len(sold) == n {
+				return last.Answered
 			}
 		}
 	}
-	if len(first) < n {
-		return 0
-	}
-	for _, sold := range first {
-		at = max(at, sold)
-	}
-	return at
+	return 0
 }
 
 // End sorts the operations and counts the sales of n shops, once all clients have ended.
 func (h *History) End(n int) {
 	slices.SortStableFunc(h.Operations, func(a, b Operation) int { return cmp.Compare(a.Sent(), b.Sent()) })
-	var sales []time.Duration
-	for _, o := range h.Operations {
-		if o.Outcome == Placed && !o.Replay {
-			sales = append(sales, o.Last().Answered)
-		}
-	}
-	slices.Sort(sales)
+	sales := h.Sales()
 	h.Sold = len(sales)
-	for i, at := range append(sales, h.Ended) {
-		if i > 0 {
-			h.Gap = max(h.Gap, at-sales[i-1])
+	for i, o := range sales {
+		next := h.Ended
+		if i+1 < len(sales) {
+			next = sales[i+1].Last().Answered
 		}
+		h.Gap = max(h.Gap, next-o.Last().Answered)
 	}
 	h.Recovery = cmp.Or(h.SoldSince(h.Healed, n), h.Ended) - h.Healed
 	if h.Replaced > 0 {

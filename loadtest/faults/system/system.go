@@ -7,12 +7,17 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
+	"net/http"
 	"os"
+	"slices"
 	"strings"
-	"sync"
+	"sync/atomic"
 	"time"
 
+	"golang.org/x/sync/errgroup"
+
 	"example.com/shop/internal/app"
+	"example.com/shop/internal/lab"
 	"example.com/shop/internal/testserver"
 	"example.com/shop/loadtest/shopclient"
 	"example.com/shop/loadtest/shops"
@@ -21,9 +26,14 @@ import (
 // Instances is how many shops there are.
 const Instances = 3
 
-const (
-	readyLimit = time.Minute
-)
+// LockTTL is short, so that a fault that outlasts a lease does not take long. Patient shops have the default.
+const LockTTL = 600 * time.Millisecond
+
+// PayExtension is how much longer an order holds its units once its hold is extended: the least that a shop takes.
+const PayExtension = time.Second
+
+// ClockVariable is the environment variable with the seconds that a shop's clock is ahead.
+const ClockVariable = "FAULTS_CLOCK"
 
 // Kind is which servers there are.
 type Kind string
@@ -39,13 +49,21 @@ const (
 	Cluster  Kind = "cluster"  // MySQL, and a Redis Cluster of three masters with a replica each
 )
 
+// Settings say which system to open.
+type Settings struct {
+	Kind       Kind
+	Strategies string // by which the shops take turns to sell, with commas
+	Patient    bool   // the shops keep their own time limits, so that a busy machine breaks no lease
+	ClockMoves bool   // the program reads ClockVariable
+}
+
 // System is running shops and servers. One goroutine breaks it; clients may use the shops meanwhile.
 type System struct {
-	Kind       Kind
+	Settings
 	Shops      []*Shop
 	DB         *sql.DB // past all that can be broken, but for the servers themselves
-	MySQL      []*Server
-	Redis      *Server
+	MySQL      []*testserver.Server
+	Redis      Server // nil for Sentinel and Cluster
 	Group      *testserver.MySQLGroup
 	RedisGroup *testserver.RedisGroup // of Sentinel and Cluster
 
@@ -54,17 +72,31 @@ type System struct {
 	shops.Undo
 }
 
-// Open starts shops on servers of a kind. They take turns to sell by the strategies. Patient ones keep the shop's own time limits, so that a busy machine
-// breaks no lease.
-func Open(ctx context.Context, kind Kind, program shops.Program, strategies []string, patient bool) (s *System, err error) {
-	s = &System{Kind: kind, ctx: context.WithoutCancel(ctx)}
+// Server is a container, or Redis' protocol in this process, which can be killed and restarted.
+type Server interface {
+	Addr() string
+	Do(context.Context, testserver.Fault) error
+	Close() error
+}
+
+// Open starts shops and their servers.
+func Open(ctx context.Context, program shops.Program, settings Settings) (s *System, err error) {
+	// Orders expire within a history, and a load balancer has time to see that an instance is about to end.
+	flags := []string{"--log-level=error", "--reconcile-at=off", "--pay-within=1s", "--pay-extension=" + PayExtension.String(), "--rate-limit=100000"}
+	if settings.Patient {
+		flags = append(flags, "--drain-delay=2s")
+	} else {
+		flags = append(flags, "--drain-delay=300ms", "--drain=5s", "--lock-wait=4s", "--lock-ttl="+LockTTL.String())
+	}
+	s = &System{Settings: settings, ctx: context.WithoutCancel(ctx)}
+	strategies := strings.Split(settings.Strategies, ",")
 	for i := range Instances {
-		strategy := strategies[i%len(strategies)]
-		s.Shops = append(s.Shops, &Shop{program: program, strategy: strategy, patient: patient, name: fmt.Sprint("shop ", i+1)})
+		own := slices.Concat(flags, []string{"--strategy=" + strategies[i%len(strategies)]})
+		s.Shops = append(s.Shops, &Shop{program: program, flags: own})
 	}
 	for _, open := range []func(context.Context) error{s.openMySQL, s.openRedis, s.openDatabase, s.openShops, s.AwaitReady} {
 		if err = open(ctx); err != nil {
-			return nil, errors.Join(fmt.Errorf("start shops on %s: %w", kind, err), s.Close())
+			return nil, errors.Join(fmt.Errorf("start shops on %s: %w", s.Kind, err), s.Close())
 		}
 	}
 	return s, nil
@@ -72,91 +104,94 @@ func Open(ctx context.Context, kind Kind, program shops.Program, strategies []st
 
 // Close stops all: the shops together, then the rest, the last first.
 func (s *System) Close() error {
-	errs := make([]error, len(s.Shops))
-	var all sync.WaitGroup
-	for i, shop := range s.Shops {
-		all.Go(func() { errs[i] = shop.Stop(s.ctx) })
+	var all errgroup.Group
+	for _, shop := range s.Shops {
+		all.Go(func() error { return shop.Stop(s.ctx) })
 	}
-	all.Wait()
-	return errors.Join(append(errs, s.Undo.Close())...)
+	return errors.Join(all.Wait(), s.Undo.Close())
 }
 
-// AwaitReady returns when all shops are ready to sell.
+// AwaitReady returns when all shops are ready to sell. None of them is stopped.
 func (s *System) AwaitReady(ctx context.Context) error {
-	ctx, cancel := context.WithTimeout(ctx, readyLimit)
+	ctx, cancel := context.WithTimeout(ctx, time.Minute)
 	defer cancel()
 	conns := shopclient.NewConnections(1, 5*time.Second)
 	defer conns.CloseIdleConnections()
-	for _, shop := range s.Shops {
-		for {
-			err := errors.New("it was stopped")
-			if client := shop.Client(conns); client != nil {
-				err = client.Ready(ctx)
-			}
-			if err == nil {
-				break
-			}
+	for i, shop := range s.Shops {
+		client := shop.Client(conns)
+		for err := client.Ready(ctx); err != nil; err = client.Ready(ctx) {
 			if !shopclient.Pause(ctx, 20*time.Millisecond) {
-				return fmt.Errorf("%s is not ready: %w", shop.name, err)
+				return fmt.Errorf("shop %d is not ready: %w", i+1, err)
 			}
 		}
 	}
 	return nil
 }
 
+// Primary returns the MySQL that takes writes; nil without one.
+func (s *System) Primary(ctx context.Context) (*testserver.Server, error) {
+	switch {
+	case s.Group != nil:
+		return s.Group.Primary(ctx)
+	case len(s.MySQL) > 0:
+		return s.MySQL[0], nil
+	}
+	return nil, nil
+}
+
+// opened starts something that the system closes.
+func opened[T interface{ Close() error }](ctx context.Context, s *System, start func(context.Context) (T, error)) (T, error) {
+	t, err := start(ctx)
+	if err == nil {
+		s.Later(t.Close)
+	}
+	return t, err
+}
+
 // openMySQL starts the database servers of the kind, with a link from each shop to each of them.
 func (s *System) openMySQL(ctx context.Context) (err error) {
-	var servers []*testserver.Server
 	switch s.Kind {
 	case Embedded:
 		return nil
 	case Group:
-		if s.Group, err = testserver.OpenMySQLGroup(ctx); err == nil {
-			s.Later(s.Group.Close)
-			servers = s.Group.Servers
+		if s.Group, err = opened(ctx, s, testserver.OpenMySQLGroup); err == nil {
+			s.MySQL = s.Group.Servers
 		}
 	case Replica:
 		var two *testserver.Ensemble
-		if two, err = testserver.OpenMySQLReplica(ctx); err == nil {
-			s.Later(two.Close)
-			servers = two.Servers
+		if two, err = opened(ctx, s, testserver.OpenMySQLReplica); err == nil {
+			s.MySQL = two.Servers
 		}
-	case MySQL, Disk, Sentinel, Cluster:
+	default:
 		open := testserver.OpenMySQL
 		if s.Kind == Disk {
 			open = testserver.OpenMySQLSmallDisk
 		}
-		var one *testserver.Server
-		if one, err = open(ctx); err == nil {
-			s.Later(one.Close)
-			servers = append(servers, one)
-		}
-	}
-	if err == nil {
-		s.dsn, err = servers[0].NewSchema(ctx, "shop", servers...)
+		s.MySQL = make([]*testserver.Server, 1)
+		s.MySQL[0], err = opened(ctx, s, open)
 	}
 	if err != nil {
 		return err
 	}
-	for _, server := range servers {
-		s.MySQL = append(s.MySQL, newServer(server))
+	dsn, err := s.MySQL[0].NewSchema(ctx, "shop", s.MySQL...)
+	if err != nil {
+		return err
 	}
 	for _, shop := range s.Shops {
-		var dsn string
-		if dsn, shop.SQL, err = s.linkMySQL(ctx); err != nil {
+		var linked string
+		if linked, shop.SQL, err = s.linkMySQL(ctx, dsn); err != nil {
 			return err
 		}
-		shop.env = append(shop.env, "SHOP_MYSQL="+dsn+"&innodb_lock_wait_timeout=1")
+		shop.env = append(shop.env, "SHOP_MYSQL="+linked+"&innodb_lock_wait_timeout=1")
 	}
-	s.dsn, _, err = s.linkMySQL(ctx) // a server that is started again may have another address
+	s.dsn, _, err = s.linkMySQL(ctx, dsn) // a server that is started again may have another address
 	return err
 }
 
-// linkMySQL returns links to all database servers and the data source name of these.
-func (s *System) linkMySQL(ctx context.Context) (dsn string, links []*testserver.Link, err error) {
-	dsn = s.dsn
+// linkMySQL returns links to all database servers, and the data source name that leads through them.
+func (s *System) linkMySQL(ctx context.Context, dsn string) (linked string, links []*testserver.Link, err error) {
 	for _, server := range s.MySQL {
-		link, err := s.link(ctx, server, true)
+		link, err := s.link(ctx, server.Addr, true)
 		if err != nil {
 			return "", nil, err
 		}
@@ -165,57 +200,66 @@ func (s *System) linkMySQL(ctx context.Context) (dsn string, links []*testserver
 	return dsn, links, nil
 }
 
-// openRedis starts Redis, with a link from each shop. Sentinels and the nodes of a Cluster name addresses past a link.
-func (s *System) openRedis(ctx context.Context) (err error) {
-	if s.Kind == Sentinel || s.Kind == Cluster {
-		open := testserver.OpenRedisSentinel
-		if s.Kind == Cluster {
-			open = testserver.OpenRedisCluster
-		}
-		if s.RedisGroup, err = open(ctx); err != nil {
-			return err
-		}
-		s.Later(s.RedisGroup.Close)
-		for _, shop := range s.Shops {
-			shop.env = append(shop.env, "SHOP_REDIS="+s.RedisGroup.URL)
-		}
-		return nil
-	}
-	if s.Redis, err = s.startRedis(ctx); err != nil {
-		return err
-	}
-	for _, shop := range s.Shops {
-		if shop.Redis, err = s.link(ctx, s.Redis, false); err != nil {
-			return err
-		}
-		shop.env = append(shop.env, "SHOP_REDIS="+shop.Redis.Addr)
-	}
-	return nil
-}
-
-func (s *System) startRedis(ctx context.Context) (*Server, error) {
-	if s.Kind == Embedded {
-		server := new(Server)
-		err := server.Start(ctx)
-		if err == nil {
-			s.Later(func() error { return server.stop() })
-		}
-		return server, err
-	}
-	server, err := testserver.OpenRedis(ctx)
-	if err != nil {
-		return nil, err
-	}
-	s.Later(server.Close)
-	return newServer(server), nil
-}
-
-func (s *System) link(ctx context.Context, server *Server, sql bool) (*testserver.Link, error) {
-	link, err := testserver.NewLink(ctx, sql, server.Addr)
+func (s *System) link(ctx context.Context, to func() string, sql bool) (*testserver.Link, error) {
+	link, err := testserver.NewLink(ctx, sql, to)
 	if err == nil {
 		s.Later(func() error { link.Close(); return nil })
 	}
 	return link, err
+}
+
+// openRedis starts Redis, with a link from each shop. Sentinels and the nodes of a Cluster name addresses past a link.
+func (s *System) openRedis(ctx context.Context) (err error) {
+	switch s.Kind {
+	case Sentinel:
+		s.RedisGroup, err = opened(ctx, s, testserver.OpenRedisSentinel)
+	case Cluster:
+		s.RedisGroup, err = opened(ctx, s, testserver.OpenRedisCluster)
+	case Embedded:
+		s.Redis, err = opened(ctx, s, openEmbedded)
+	default:
+		s.Redis, err = opened(ctx, s, testserver.OpenRedis)
+	}
+	for _, shop := range s.Shops {
+		if err != nil {
+			return err
+		}
+		var url string
+		if s.RedisGroup != nil {
+			url = s.RedisGroup.URL
+		} else if shop.Redis, err = s.link(ctx, s.Redis.Addr, false); err == nil {
+			url = shop.Redis.Addr
+		}
+		shop.env = append(shop.env, "SHOP_REDIS="+url)
+	}
+	return err
+}
+
+// embedded is Redis' protocol in this process. Killed and restarted, it is empty and has another address.
+type embedded struct {
+	addr atomic.Value // a string
+	stop func() error
+}
+
+func openEmbedded(ctx context.Context) (*embedded, error) {
+	e := new(embedded)
+	return e, e.Do(ctx, testserver.Restart)
+}
+
+func (e *embedded) Addr() string { return e.addr.Load().(string) }
+
+func (e *embedded) Close() error { return e.stop() }
+
+func (e *embedded) Do(_ context.Context, f testserver.Fault) error {
+	if f == testserver.Kill {
+		return e.stop()
+	}
+	addrs, stop, err := lab.StartEmbedded(1)
+	if err == nil {
+		e.stop = stop
+		e.addr.Store(addrs[0])
+	}
+	return err
 }
 
 // openDatabase makes the tables.
@@ -250,4 +294,52 @@ func (s *System) openShops(ctx context.Context) error {
 		}
 	}
 	return nil
+}
+
+// Shop is an instance of the shop, in a process of its own.
+type Shop struct {
+	SQL   []*testserver.Link // to each database server; none to a SQLite file
+	Redis *testserver.Link   // nil for Sentinels and a Cluster
+	Clock time.Duration      // how far a process that is started is ahead, if it was built to read ClockVariable
+
+	// Process is nil while clients are to avoid the shop. While it is killed or paused, they still try to reach it.
+	Process atomic.Pointer[shops.Process]
+
+	program    shops.Program
+	env, flags []string
+}
+
+// Client returns a client of the shop; nil while clients are to avoid it.
+func (s *Shop) Client(conns *http.Client) *shopclient.Client {
+	if process := s.Process.Load(); process != nil {
+		return process.Client(conns)
+	}
+	return nil
+}
+
+// Start starts the process, and returns when it serves.
+func (s *Shop) Start(ctx context.Context) error {
+	env := append(slices.Clip(s.env), fmt.Sprintf("%s=%.0f", ClockVariable, s.Clock.Seconds()))
+	process, err := s.program.Start(ctx, Instances, env, s.flags...)
+	if err == nil {
+		s.Process.Store(process)
+	}
+	return err
+}
+
+// Stop ends the process as an operator does. Clients avoid it as soon as it is not ready any more.
+func (s *Shop) Stop(ctx context.Context) error {
+	process := s.Process.Load()
+	if process == nil {
+		return nil
+	}
+	ended := make(chan error, 1)
+	go func() { ended <- process.Stop() }()
+	conns := shopclient.NewConnections(1, time.Second)
+	defer conns.CloseIdleConnections()
+	for process.Client(conns).Ready(ctx) == nil {
+		time.Sleep(5 * time.Millisecond)
+	}
+	s.Process.Store(nil)
+	return <-ended
 }

@@ -41,14 +41,10 @@ func Supply(skus history.SKUs) map[string]int64 {
 
 // Traffic is the clients of one history.
 type Traffic struct {
-	History *history.History
-	Shops   []func(*http.Client) *shopclient.Client // of each instance, changes with a restart; nil while clients are to avoid it
-	Buyers  int                                     // of Deep, Hot and Cold, besides those of Few, one of Deep, and one who pays late
-	Seed    uint64
-	Patient bool
-
-	// ForgetKey makes clients wrong: a request that is sent again has a new idempotency key.
-	ForgetKey bool
+	History   *history.History
+	Shops     []*system.Shop
+	Buyers    int  // of Deep, Hot and Cold, besides those of Few, one of Deep, and one who pays late
+	ForgetKey bool // a mistake: a request that is sent again has a new idempotency key
 
 	conns *http.Client
 	turns atomic.Int64 // of the shops
@@ -57,19 +53,19 @@ type Traffic struct {
 // Start sends requests until end is called, which waits for the last answers.
 func (t *Traffic) Start(ctx context.Context) (end func()) {
 	limit := requestLimit
-	if t.Patient {
+	if t.History.Unnoticed {
 		limit = patientLimit
 	}
 	works := slices.Concat(
 		slices.Repeat([]func(*client){(*client).shop}, t.Buyers),
 		slices.Repeat([]func(*client){(*client).takeFew}, fewBuyers),
-		[]func(*client){(*client).buyDeep, (*client).payLate, (*client).restock})
+		[]func(*client){(*client).takeDeep, (*client).payLate, (*client).restock})
 	t.conns = shopclient.NewConnections(len(works), limit)
 	asking, cancel := context.WithCancel(ctx)
 	var running sync.WaitGroup
 	sending, stop := context.WithCancel(asking)
 	for i, work := range works {
-		c := &client{Traffic: t, name: fmt.Sprintf("%s-%d", t.History.SKUs.Deep, i), asking: asking, dice: rand.New(rand.NewPCG(t.Seed, uint64(i)))}
+		c := &client{Traffic: t, name: fmt.Sprintf("%s-buyer-%d", t.History.Name, i), asking: asking, dice: rand.New(rand.NewPCG(t.History.Seed, uint64(i)))}
 		running.Go(func() {
 			for sending.Err() == nil {
 				work(c)
@@ -99,23 +95,23 @@ type client struct {
 
 // shop buys something, and pays, cancels or forgets it.
 func (c *client) shop() {
-	var lines []shopclient.Line
 	skus := c.History.SKUs
+	lines := []shopclient.Line{{SKU: skus.Hot, Units: 1}, {SKU: skus.Cold, Units: 2}}
 	switch n := c.dice.IntN(10); {
 	case n < 4:
 		lines = []shopclient.Line{{SKU: skus.Deep, Units: 1}}
 	case n < 7:
 		lines = []shopclient.Line{{SKU: skus.Hot, Units: 1 + c.dice.Int64N(3)}}
-	default:
-		lines = []shopclient.Line{{SKU: skus.Hot, Units: 1}, {SKU: skus.Cold, Units: 2}}
 	}
 	o := c.buy(lines...)
 	if o.Outcome != history.Placed {
 		return
 	}
 	again := c.dice.IntN(10)
+	replay := o
+	replay.Requests, replay.Replay = nil, true
 	if again == 0 {
-		c.replay(o)
+		c.insist(replay)
 	}
 	held, ok := c.extend(o)
 	if !ok {
@@ -136,7 +132,7 @@ func (c *client) shop() {
 	}
 	switch again {
 	case 1:
-		c.replay(o) // the answer is still the order as it was placed
+		c.insist(replay) // the answer is still the order as it was placed
 	case 2, 3:
 		c.insist(about(history.Look, held))
 	case 4:
@@ -148,17 +144,16 @@ func (c *client) shop() {
 
 // takeFew buys one of the few, and gives it back before it may buy another.
 func (c *client) takeFew() {
-	c.giveBack(c.buy(shopclient.Line{SKU: c.History.SKUs.Few, Units: 1}))
+	c.take(c.History.SKUs.Few)
 	shopclient.Pause(c.asking, 30*time.Millisecond)
 }
 
-// buyDeep buys what is never sold out, and gives it back.
-func (c *client) buyDeep() {
-	c.giveBack(c.buy(shopclient.Line{SKU: c.History.SKUs.Deep, Units: 1}))
-}
+// takeDeep does so with what is never sold out.
+func (c *client) takeDeep() { c.take(c.History.SKUs.Deep) }
 
-func (c *client) giveBack(o history.Operation) {
-	switch {
+// take buys a unit, and gives it back.
+func (c *client) take(sku string) {
+	switch o := c.buy(shopclient.Line{SKU: sku, Units: 1}); {
 	case o.Outcome != history.Placed:
 	case c.dice.IntN(4) == 0:
 		c.insist(about(history.Release, o))
@@ -254,12 +249,6 @@ func (c *client) buy(lines ...shopclient.Line) history.Operation {
 	return c.insist(history.Operation{Kind: history.Buy, Buyer: c.name, Key: c.key(), Lines: lines})
 }
 
-// replay sends the request for an order again.
-func (c *client) replay(o history.Operation) {
-	o.Requests, o.Replay = nil, true
-	c.insist(o)
-}
-
 // cancel cancels an order, as its buyer.
 func (c *client) cancel(placed history.Operation) {
 	o := about(history.Cancel, placed)
@@ -313,7 +302,7 @@ func (c *client) insist(o history.Operation) history.Operation {
 func (c *client) nextShop() (shop int, client *shopclient.Client) {
 	for c.asking.Err() == nil {
 		shop = int(c.turns.Add(1)) % len(c.Shops)
-		if client = c.Shops[shop](c.conns); client != nil {
+		if client = c.Shops[shop].Client(c.conns); client != nil {
 			return shop, client
 		}
 		shopclient.Pause(c.asking, time.Millisecond)
@@ -364,13 +353,13 @@ func outcome(kind history.Kind, a shopclient.Answer, err error) history.Outcome 
 		history.Extend: history.Extended,
 	}[kind]
 	code := history.Outcome(a.Problem.Code())
+	status := history.Outcome(cmp.Or(a.Problem.OrderStatus, a.Order.Status))
 	switch {
 	case !crowd.Final(a, err):
 		return history.Unknown
+	case kind == history.Pry && a.Status == http.StatusNotFound:
+		return history.NotThere
 	case kind == history.Pry:
-		if a.Status == http.StatusNotFound {
-			return history.NotThere
-		}
 		return history.Rejected
 	case good && done != "":
 		return done
@@ -378,9 +367,7 @@ func outcome(kind history.Kind, a shopclient.Answer, err error) history.Outcome 
 		return code
 	case kind == history.Buy && code == history.SoldOut:
 		return history.SoldOut
-	}
-	status := history.Outcome(cmp.Or(a.Problem.OrderStatus, a.Order.Status))
-	if status == history.Paid || status == history.Cancelled || status == history.Expired || good && status == history.Pending {
+	case status == history.Paid, status == history.Cancelled, status == history.Expired, good && status == history.Pending:
 		return status
 	}
 	return history.Rejected

@@ -1,5 +1,4 @@
-// Package report shows what came of histories: as a table, as JSON, and as timelines in one HTML file.
-package report
+package faults
 
 import (
 	_ "embed"
@@ -18,20 +17,19 @@ import (
 	"example.com/shop/loadtest/stats"
 )
 
-// Report is what came of a run.
-type Report struct {
+// report is what came of a run: shown as a table, as JSON, and as timelines in one HTML file.
+type report struct {
 	Version   int                `json:"version"` // of this format
 	StartedAt time.Time          `json:"started_at"`
 	Histories []*history.History `json:"histories"`
 }
 
-// Broken reports whether a promise was broken.
-func (r Report) Broken() bool {
+func (r report) broken() bool {
 	return slices.ContainsFunc(r.Histories, func(h *history.History) bool { return len(h.Violations) > 0 })
 }
 
-// WriteTable writes a line for each fault and what was broken.
-func (r Report) WriteTable(out io.Writer) error {
+// writeTable writes a line for each fault and what was broken.
+func (r report) writeTable(out io.Writer) error {
 	var rows []table.Row
 	kills, commits, undecided := 0, 0, 0
 	var names []string // in the sequence of the first histories
@@ -72,8 +70,7 @@ func (r Report) WriteTable(out io.Writer) error {
 
 func short(d time.Duration) string { return fmt.Sprintf("%.2fs", d.Seconds()) }
 
-// WriteJSON writes all.
-func (r Report) WriteJSON(w io.Writer) error {
+func (r report) writeJSON(w io.Writer) error {
 	encoder := json.NewEncoder(w)
 	encoder.SetIndent("", "  ")
 	return encoder.Encode(r)
@@ -82,8 +79,8 @@ func (r Report) WriteJSON(w io.Writer) error {
 //go:embed timelines.html
 var timelines string
 
-// WriteHTML writes the timelines of the histories that have operations, in one file that needs nothing else.
-func (r Report) WriteHTML(w io.Writer) error {
+// writeHTML writes the timelines of the histories that have operations, in one file that needs nothing else.
+func (r report) writeHTML(w io.Writer) error {
 	t, err := template.New("").Funcs(template.FuncMap{"short": short, "checks": checks.All, "draw": draw}).Parse(timelines)
 	if err != nil {
 		return err
@@ -91,16 +88,15 @@ func (r Report) WriteHTML(w io.Writer) error {
 	return t.Execute(w, r)
 }
 
-// Drawing is a history as lines from left to right, a row for each shop.
-type Drawing struct {
-	Width, Height, BrokenX, BrokenWidth float64
-	Lines                               []Line
-	Sales                               []Line // per slice of time
-	Seconds                             []float64
+// drawing is a history as rectangles, a row of them for each shop, and above them the sales.
+type drawing struct {
+	Width, Height float64
+	Rects         []rect // the fault is the first
+	Seconds       []float64
 }
 
-// Line is a request, or the sales of a slice of time, in pixels.
-type Line struct {
+// rect is the fault, a request, or the sales of a slice of time, in pixels.
+type rect struct {
 	X, Y, Width, Height float64
 	Class, Title        string
 }
@@ -115,22 +111,30 @@ const (
 )
 
 // draw draws a history that has its operations.
-func draw(h *history.History) Drawing {
+func draw(h *history.History) drawing {
 	length := time.Duration(1)
 	for _, o := range h.Operations {
 		length = max(length, o.Last().Answered)
 	}
 	x := func(d time.Duration) float64 { return pixels * float64(d) / float64(length) }
-	d := Drawing{Width: pixels, Height: salesSize + system.Instances*shopSize, BrokenX: x(h.Broken), BrokenWidth: max(1, x(h.Healed-h.Broken))}
+	d := drawing{Width: pixels, Height: salesSize + system.Instances*shopSize}
+	add := func(class, title string, from, to time.Duration, y, height float64) {
+		d.Rects = append(d.Rects, rect{x(from), y, max(1.5, x(to-from)), height, class, title})
+	}
 	for second := time.Duration(0); second < length; second += time.Second {
 		d.Seconds = append(d.Seconds, x(second))
 	}
+	add("fault", h.Fault, h.Broken, h.Healed, 0, d.Height)
 	sold := make([]float64, length/slice+1)
+	for _, o := range h.Sales() {
+		sold[o.Last().Answered/slice]++
+	}
+	for i, n := range sold {
+		from, height := time.Duration(i)*slice, (salesSize-10)*n/max(1, slices.Max(sold))
+		add("bar", fmt.Sprintf("%.0f orders", n), from, from+slice, salesSize-6-height, height)
+	}
 	free := map[int][]time.Duration{} // by shop: when each row is free
 	for _, o := range h.Operations {
-		if o.Outcome == history.Placed && !o.Replay {
-			sold[o.Last().Answered/slice]++
-		}
 		for i, request := range o.Requests {
 			class := "again"
 			if i == len(o.Requests)-1 {
@@ -142,17 +146,9 @@ func draw(h *history.History) Drawing {
 				free[request.Shop] = append(free[request.Shop], 0)
 			}
 			free[request.Shop][row] = request.Answered
-			d.Lines = append(d.Lines, Line{
-				X: x(request.Sent), Width: max(1.5, x(request.Answered-request.Sent)), Height: rowSize - 1,
-				Y:     salesSize + float64(request.Shop)*shopSize + float64(row%rows)*rowSize,
-				Class: class, Title: fmt.Sprintf("%s %s: %s", o.Kind, o.Key, request.Answer),
-			})
+			y := salesSize + float64(request.Shop)*shopSize + float64(row%rows)*rowSize
+			add(class, fmt.Sprintf("%s %s: %s", o.Kind, o.Key, request.Answer), request.Sent, request.Answered, y, rowSize-1)
 		}
-	}
-	most := slices.Max(sold)
-	for i, n := range sold {
-		height := (salesSize - 10) * n / max(1, most)
-		d.Sales = append(d.Sales, Line{X: x(time.Duration(i) * slice), Y: salesSize - 6 - height, Width: x(slice) - 0.5, Height: height, Title: fmt.Sprintf("%.0f orders", n)})
 	}
 	return d
 }

@@ -1,0 +1,323 @@
+package faults
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/google/uuid"
+	goredis "github.com/redis/go-redis/v9"
+
+	"example.com/shop/internal/testserver"
+	"example.com/shop/loadtest/faults/history"
+	"example.com/shop/loadtest/faults/system"
+	"example.com/shop/loadtest/shopclient"
+)
+
+// step is one of the things that a fault does, in their sequence. An error ends the history.
+type step func(context.Context, *target) error
+
+type steps []step
+
+const (
+	pastTTL  = system.LockTTL + 300*time.Millisecond // longer than a lease lasts after its last renewal
+	pastWait = 2500 * time.Millisecond               // longer than any shop by lanes may take to answer
+)
+
+// target is what is broken, and by which dice. What was done goes into the history.
+type target struct {
+	*system.System
+	*history.History
+	dice    *rand.Rand
+	victim  *system.Shop       // one of the shops
+	primary *testserver.Server // the MySQL that takes writes as the fault begins
+	commits atomic.Int64       // that got no answer
+}
+
+// wait lets a time pass between the two.
+func wait(least, most time.Duration) step {
+	return func(ctx context.Context, t *target) error {
+		shopclient.Pause(ctx, least+time.Duration(t.dice.Int64N(int64(most-least))))
+		return ctx.Err()
+	}
+}
+
+// outlast waits for longer than leases last.
+func outlast(ctx context.Context, t *target) error { return wait(pastTTL, 2*pastTTL)(ctx, t) }
+
+func killShop(_ context.Context, t *target) error {
+	t.Kills++
+	return t.victim.Process.Load().Kill()
+}
+func startShop(ctx context.Context, t *target) error { return t.victim.Start(ctx) }
+func pauseShop(_ context.Context, t *target) error   { return t.victim.Process.Load().Pause() }
+func resumeShop(_ context.Context, t *target) error  { return t.victim.Process.Load().Resume() }
+
+// pauseShopAt pauses a shop as it sends a statement, which arrives when the shop goes on.
+func pauseShopAt(statement string) step {
+	return func(ctx context.Context, t *target) error {
+		paused, resume := make(chan error, 1), make(chan struct{})
+		defer close(resume)
+		var first sync.Once
+		for _, link := range t.victim.SQL {
+			defer link.Heal()
+			link.Judge(func(sent string) testserver.Fate {
+				if strings.HasPrefix(sent, statement) {
+					first.Do(func() { paused <- pauseShop(ctx, t); <-resume })
+				}
+				return testserver.Pass
+			})
+		}
+		select {
+		case err := <-paused:
+			return errors.Join(err, outlast(ctx, t), resumeShop(ctx, t))
+		case <-time.After(5 * time.Second):
+			return errors.New("the shop sent no " + statement)
+		}
+	}
+}
+
+func restartShops(ctx context.Context, t *target) error {
+	for _, shop := range t.Shops {
+		if err := restartShop(ctx, shop); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func restartShop(ctx context.Context, shop *system.Shop) error {
+	if err := shop.Stop(ctx); err != nil {
+		return err
+	}
+	return shop.Start(ctx)
+}
+
+// moveClocks restarts two shops, one with a clock that is ahead, and one with a clock that is behind.
+func moveClocks(shift time.Duration) step {
+	return func(ctx context.Context, t *target) error {
+		first := slices.Index(t.Shops, t.victim)
+		for i, clock := range []time.Duration{shift, -shift} {
+			shop := t.Shops[(first+i)%len(t.Shops)]
+			shop.Clock = clock
+			if err := restartShop(ctx, shop); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
+}
+
+// redis does something to Redis, and mysql to the MySQL that took writes as the fault began.
+func redis(f testserver.Fault) step {
+	return func(ctx context.Context, t *target) error { return t.do(ctx, t.Redis, f) }
+}
+func mysql(f testserver.Fault) step {
+	return func(ctx context.Context, t *target) error { return t.do(ctx, t.primary, f) }
+}
+
+func (t *target) do(ctx context.Context, server system.Server, f testserver.Fault) error {
+	if f == testserver.Kill {
+		t.Kills++
+	}
+	return server.Do(ctx, f)
+}
+
+// redisDo sends a command.
+func redisDo(command ...any) step {
+	return func(ctx context.Context, t *target) error {
+		client := goredis.NewClient(&goredis.Options{Addr: t.Redis.Addr()})
+		defer func() { _ = client.Close() }()
+		return client.Do(ctx, command...).Err()
+	}
+}
+
+// sql runs statements on one connection, as root.
+func sql(statements ...string) step {
+	return func(ctx context.Context, t *target) error { return t.primary.SQL(ctx, statements...) }
+}
+
+func fillDisk(ctx context.Context, t *target) error { return t.primary.FillDisk(ctx) }
+func freeDisk(ctx context.Context, t *target) error { return t.primary.FreeDisk(ctx) }
+
+// leaveLeases writes values of no known layout, which the lock takes for leases until they are gone.
+func leaveLeases(ctx context.Context, t *target) error {
+	const last = 3 * time.Second
+	for _, sku := range t.SKUs.All() {
+		if err := redisDo("SET", "lock:{sku:"+sku+"}", "crashed", "PX", last.Milliseconds())(ctx, t); err != nil {
+			return err
+		}
+	}
+	shopclient.Pause(ctx, last)
+	return nil
+}
+
+// failOver cuts the replicas off, so that they lack the leases that the master grants from then on, and kills the master.
+func failOver(ctx context.Context, t *target) error {
+	err := t.RedisGroup.CutReplicas(ctx)
+	if err == nil {
+		err = wait(100*time.Millisecond, time.Second)(ctx, t)
+	}
+	if err == nil {
+		t.Kills++
+		err = t.RedisGroup.FailOver(ctx)
+	}
+	if err != nil {
+		return err
+	}
+	t.Replaced = t.Now()
+	return t.RedisGroup.Restore(ctx)
+}
+
+// moveSlots moves the slots of two SKUs so many masters further. Each stays half-moved for longer than leases last.
+func moveSlots(further int) step {
+	return func(ctx context.Context, t *target) error {
+		for _, sku := range []string{t.SKUs.Deep, t.SKUs.Hot} {
+			first := "lock:{sku:" + sku + "}"
+			if t.dice.IntN(2) == 0 {
+				first += ":line"
+			}
+			if err := t.RedisGroup.MoveSlot(ctx, further, func() { _ = outlast(ctx, t) }, first); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
+}
+
+// Which links a fault breaks.
+func everyRedis(t *target) (links []*testserver.Link) {
+	for _, shop := range t.Shops {
+		links = append(links, shop.Redis)
+	}
+	return links
+}
+func everyMySQL(t *target) (links []*testserver.Link) {
+	for _, shop := range t.Shops {
+		links = append(links, shop.SQL...)
+	}
+	return links
+}
+func oneRedis(t *target) []*testserver.Link { return []*testserver.Link{t.victim.Redis} }
+func oneMySQL(t *target) []*testserver.Link { return t.victim.SQL }
+
+// breaking breaks links, waits, and heals them.
+func breaking(links func(*target) []*testserver.Link, do func(*testserver.Link), least, most time.Duration) step {
+	return func(ctx context.Context, t *target) error {
+		for _, link := range links(t) {
+			defer link.Heal()
+			do(link)
+		}
+		return wait(least, most)(ctx, t)
+	}
+}
+
+func silence(links func(*target) []*testserver.Link, requests, answers bool, least time.Duration) step {
+	return breaking(links, func(link *testserver.Link) { link.Silence(requests, answers) }, least, least+pastTTL)
+}
+
+func delay(links func(*target) []*testserver.Link) step {
+	return breaking(links, func(link *testserver.Link) { link.Delay(5 * time.Second) }, 5*time.Second, 6*time.Second)
+}
+
+// breakConnections hangs up, and later connections work.
+func breakConnections(_ context.Context, t *target) error {
+	for _, link := range everyMySQL(t) {
+		link.Cut(false)
+	}
+	return nil
+}
+
+// loseCommits breaks the connections of a third of all COMMITs, for a second.
+func loseCommits(fate testserver.Fate) step {
+	return func(ctx context.Context, t *target) error {
+		var mu sync.Mutex // links ask at once
+		for _, link := range everyMySQL(t) {
+			defer link.Heal()
+			link.Judge(func(statement string) testserver.Fate {
+				mu.Lock()
+				defer mu.Unlock()
+				if statement != "COMMIT" || t.dice.IntN(3) > 0 {
+					return testserver.Pass
+				}
+				t.commits.Add(1)
+				return fate
+			})
+		}
+		shopclient.Pause(ctx, time.Second) // the links have the dice
+		return nil
+	}
+}
+
+// lockRows locks the rows for 2.5 s: two statements of a shop in a row time out after 1 s each.
+func lockRows(ctx context.Context, t *target) error {
+	return t.primary.SQL(ctx, "BEGIN", "SELECT name FROM shop.skus WHERE name IN ('"+t.SKUs.Hot+"', '"+t.SKUs.Deep+"') FOR UPDATE",
+		"DO SLEEP(2.5)", "ROLLBACK")
+}
+
+// deadlock locks the rows of carts in the other sequence, for a second. Its transactions have written more than a shop's,
+// so that MySQL rolls those back.
+func deadlock(ctx context.Context, t *target) error {
+	for end := time.Now().Add(time.Second); time.Now().Before(end) && ctx.Err() == nil; {
+		var rows []string
+		for range 100 {
+			rows = append(rows, fmt.Sprintf("('%s')", uuid.NewString()))
+		}
+		err := t.primary.SQL(ctx, "BEGIN", "INSERT INTO shop.buyers (buyer) VALUES "+strings.Join(rows, ","),
+			"SELECT name FROM shop.skus WHERE name = '"+t.SKUs.Hot+"' FOR UPDATE", "DO SLEEP(0.02)",
+			"SELECT name FROM shop.skus WHERE name = '"+t.SKUs.Cold+"' FOR UPDATE", "ROLLBACK")
+		if err != nil && !strings.Contains(err.Error(), "Error 1213 ") {
+			return err
+		}
+	}
+	return nil
+}
+
+// withoutPrimary does something to the primary, and undoes it when another member takes writes.
+func withoutPrimary(do, undo testserver.Fault) steps {
+	return steps{mysql(do), takeOver, wait(0, time.Second), mysql(undo), rejoin}
+}
+
+// takeOver waits until another member of the group is the primary, or promotes the replica with all that it has received.
+func takeOver(ctx context.Context, t *target) (err error) {
+	if t.Group != nil {
+		_, err = t.Group.Primary(ctx, t.primary)
+	} else {
+		err = t.MySQL[1].Promote(ctx)
+	}
+	t.Replaced = t.Now()
+	return err
+}
+
+func rejoin(ctx context.Context, t *target) error { return t.Group.Rejoin(ctx) }
+
+// secondaries does something to all members of the group but the primary, one after the other, at most 0.3 s apart.
+func secondaries(f testserver.Fault) step {
+	return func(ctx context.Context, t *target) error {
+		for _, member := range t.MySQL {
+			if member == t.primary {
+				continue
+			}
+			if err := t.do(ctx, member, f); err != nil {
+				return err
+			}
+			_ = wait(0, 300*time.Millisecond)(ctx, t)
+		}
+		return nil
+	}
+}
+
+// loseMachine cuts the primary off from the others, so that they do not receive what it still acknowledges, and kills it 0.3
+// to 0.6 s later.
+func loseMachine() steps {
+	return steps{
+		wait(time.Second, 2*time.Second), mysql(testserver.Isolate), // after some sales
+		wait(300*time.Millisecond, 600*time.Millisecond), mysql(testserver.Kill), takeOver,
+	}
+}
