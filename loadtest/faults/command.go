@@ -186,20 +186,18 @@ func (c *Command) runAll(ctx context.Context, r *runner, chosen []fault, whole *
 }
 
 func writeList(out io.Writer) error {
-	var rows []table.Row
+	var faults, promises, mistakes []table.Row
 	for _, f := range allFaults() {
-		rows = append(rows, table.Row{f.name, f.on, f.about})
+		faults = append(faults, table.Row{f.name, f.on, f.about})
 	}
-	text := stats.Table(table.Row{"fault", "needs", "what happens"}, rows, 1, 0)
-	rows = nil
 	for _, check := range checks.All() {
-		rows = append(rows, table.Row{check.Name, check.About})
+		promises = append(promises, table.Row{check.Name, check.About})
 	}
-	text += "\n" + stats.Table(table.Row{"check", "promise"}, rows, 1, 0)
-	rows = nil
 	for _, control := range allControls() {
-		rows = append(rows, table.Row{control.name, control.on, control.about})
+		mistakes = append(mistakes, table.Row{control.name, control.on, control.about})
 	}
-	_, err := io.WriteString(out, text+"\n"+stats.Table(table.Row{"control", "needs", "mistake"}, rows, 1, 0))
+	_, err := io.WriteString(out, stats.Table(table.Row{"fault", "needs", "what happens"}, faults, 1, 0)+
+		"\n"+stats.Table(table.Row{"check", "promise"}, promises, 1, 0)+
+		"\n"+stats.Table(table.Row{"control", "needs", "mistake"}, mistakes, 1, 0))
 	return err
 }

@@ -134,7 +134,7 @@ func TestControls_apply(t *testing.T) {
 			t.Errorf("%s: no fault %s", c.name, c.fault)
 		}
 	}
-	var edits []edit // of all controls in one copy: an edit leaves the words that a later one looks for
+	var edits edits // of all controls in one copy: an edit leaves the words that a later one looks for
 	for _, c := range allControls() {
 		edits = append(edits, c.edits...)
 	}

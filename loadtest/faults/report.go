@@ -32,19 +32,14 @@ func (r report) broken() bool {
 func (r report) writeTable(out io.Writer) error {
 	var rows []table.Row
 	kills, commits, undecided := 0, 0, 0
-	var names []string // in the sequence of the first histories
-	byFault := map[string][]*history.History{}
-	for _, h := range r.Histories {
-		if byFault[h.Fault] == nil {
-			names = append(names, h.Fault)
+	for rest := r.Histories; len(rest) > 0; {
+		n := slices.IndexFunc(rest, func(h *history.History) bool { return h.Fault != rest[0].Fault })
+		if n < 0 {
+			n = len(rest)
 		}
-		byFault[h.Fault] = append(byFault[h.Fault], h)
-	}
-	for _, name := range names {
-		all := byFault[name]
 		var recovery, gap []time.Duration
 		violations, orders := 0, 0
-		for _, h := range all {
+		for _, h := range rest[:n] {
 			recovery, gap = append(recovery, h.Recovery), append(gap, h.Gap)
 			violations, orders = violations+len(h.Violations), orders+h.Sold
 			kills, commits = kills+h.Kills, commits+h.Commits
@@ -52,19 +47,19 @@ func (r report) writeTable(out io.Writer) error {
 				undecided++
 			}
 		}
-		rows = append(rows, table.Row{name, all[0].Servers, len(all), orders, violations,
+		rows = append(rows, table.Row{rest[0].Fault, rest[0].Servers, n, orders, violations,
 			short(stats.Median(recovery)), short(slices.Max(recovery)), short(stats.Median(gap)), short(slices.Max(gap))})
+		rest = rest[n:]
 	}
-	_, err := fmt.Fprintf(out, "%s\n%d histories, %d kills, %d COMMITs without an answer, %d undecided by Porcupine\n",
+	text := fmt.Sprintf("%s\n%d histories, %d kills, %d COMMITs without an answer, %d undecided by Porcupine\n",
 		stats.Table(table.Row{"fault", "servers", "histories", "orders", "violations", "recovery", "longest", "no sale for", "longest"}, rows, 3, 9),
 		len(r.Histories), kills, commits, undecided)
 	for _, h := range r.Histories {
 		for _, v := range h.Violations {
-			if err == nil {
-				_, err = fmt.Fprintf(out, "%s, seed %d: %s: %s\n", h.Fault, h.Seed, v.Check, v.Detail)
-			}
+			text += fmt.Sprintf("%s, seed %d: %s: %s\n", h.Fault, h.Seed, v.Check, v.Detail)
 		}
 	}
+	_, err := io.WriteString(out, text)
 	return err
 }
 

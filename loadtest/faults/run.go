@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"math/rand/v2"
 	"os"
 	"path/filepath"
@@ -94,7 +95,7 @@ func (r *runner) runHistory(ctx context.Context, f fault, on system.Kind, seed u
 	name := fmt.Sprintf("h%d-%d", os.Getpid(), r.begun)
 	skus := history.SKUs{Deep: name + "-deep", Hot: name + "-hot", Cold: name + "-cold", Few: name + "-few"}
 	h := &history.History{
-		Fault: f.name, Seed: seed, Servers: string(on), Name: name, SKUs: skus, Supplied: traffic.Supply(skus),
+		Fault: f.name, Seed: seed, Servers: string(on), Name: name, SKUs: skus,
 		ClocksApart: f.means == clockMoves, Unnoticed: f.means == unnoticed, Strategies: strings.Split(strategies, ","),
 		LockAlone: f.means == lockAlone && on != system.Embedded, // a batch waits for its leases while it is SQLite's only writer
 	}
@@ -110,17 +111,18 @@ func (r *runner) runHistory(ctx context.Context, f fault, on system.Kind, seed u
 func (r *runner) run(ctx context.Context, f fault, h *history.History) error {
 	conns := shopclient.NewConnections(1, 10*time.Second)
 	defer conns.CloseIdleConnections()
-	if err := supply(ctx, r.system.Shops[0].Client(conns), h); err != nil {
+	if err := traffic.Supply(ctx, r.system.Shops[0].Client(conns), h); err != nil {
 		return err
 	}
 	if err := r.breakUnderLoad(ctx, f, h); err != nil {
 		return err
 	}
+	pending := func(o history.Order) bool { return o.Status == "pending" }
 	for end := time.Now().Add(expiry); ; shopclient.Pause(ctx, 200*time.Millisecond) {
 		if err := h.Read(ctx, r.system.DB); err != nil {
 			return err
 		}
-		if !h.AnyPending() || time.Now().After(end) {
+		if time.Now().After(end) || !slices.ContainsFunc(slices.Collect(maps.Values(h.Orders)), pending) {
 			break
 		}
 	}
@@ -132,15 +134,6 @@ func (r *runner) run(ctx context.Context, f fault, h *history.History) error {
 		}
 	}
 	return ctx.Err()
-}
-
-func supply(ctx context.Context, operator *shopclient.Client, h *history.History) error {
-	for sku, units := range h.Supplied {
-		if err := operator.Create(ctx, sku, units); err != nil {
-			return err
-		}
-	}
-	return operator.Limit(ctx, h.SKUs.Few, traffic.FewForEach)
 }
 
 // audit asks a shop for the payments to be refunded and for its own audit: what that has found, and where it has other levels
@@ -173,7 +166,7 @@ func audit(ctx context.Context, operator *shopclient.Client, h *history.History)
 func (r *runner) breakUnderLoad(ctx context.Context, f fault, h *history.History) error {
 	dice := rand.New(rand.NewPCG(h.Seed, 0xfa017))
 	target := &target{System: r.system, History: h, dice: dice, victim: r.system.Shops[dice.IntN(system.Instances)]}
-	clients := &traffic.Traffic{History: h, Shops: r.system.Shops, Buyers: cmp.Or(r.buyers, 14), ForgetKey: r.mistake.forgetKey}
+	clients := &traffic.Traffic{History: h, Shops: r.system.Shops, Buyers: cmp.Or(r.buyers, 14), ForgetKey: r.mistake.name == keyForgotten}
 	h.Begin()
 	end := clients.Start(ctx)
 	err := target.breakAndHeal(ctx, f)

@@ -83,30 +83,17 @@ func pauseShopAt(statement string) step {
 	}
 }
 
-func restartShops(ctx context.Context, t *target) error {
-	for _, shop := range t.Shops {
-		if err := restartShop(ctx, shop); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-func restartShop(ctx context.Context, shop *system.Shop) error {
-	if err := shop.Stop(ctx); err != nil {
-		return err
-	}
-	return shop.Start(ctx)
-}
-
-// moveClocks restarts two shops, one with a clock that is ahead, and one with a clock that is behind.
-func moveClocks(shift time.Duration) step {
+// restartShops stops and starts one shop after the other, each with one of the clocks. The victim is the first.
+func restartShops(clocks ...time.Duration) step {
 	return func(ctx context.Context, t *target) error {
 		first := slices.Index(t.Shops, t.victim)
-		for i, clock := range []time.Duration{shift, -shift} {
+		for i, clock := range clocks {
 			shop := t.Shops[(first+i)%len(t.Shops)]
+			if err := shop.Stop(ctx); err != nil {
+				return err
+			}
 			shop.Clock = clock
-			if err := restartShop(ctx, shop); err != nil {
+			if err := shop.Start(ctx); err != nil {
 				return err
 			}
 		}
@@ -158,22 +145,16 @@ func leaveLeases(ctx context.Context, t *target) error {
 	return nil
 }
 
-// failOver cuts the replicas off, so that they lack the leases that the master grants from then on, and kills the master.
+// cutReplicas makes the replicas lack the leases that the master grants from then on.
+func cutReplicas(ctx context.Context, t *target) error { return t.RedisGroup.CutReplicas(ctx) }
+
 func failOver(ctx context.Context, t *target) error {
-	err := t.RedisGroup.CutReplicas(ctx)
-	if err == nil {
-		err = wait(100*time.Millisecond, time.Second)(ctx, t)
-	}
-	if err == nil {
-		t.Kills++
-		err = t.RedisGroup.FailOver(ctx)
-	}
-	if err != nil {
-		return err
-	}
+	t.Kills++
+	err := t.RedisGroup.FailOver(ctx)
 	t.Replaced = t.Now()
-	return t.RedisGroup.Restore(ctx)
+	return err
 }
+func restoreReplicas(ctx context.Context, t *target) error { return t.RedisGroup.Restore(ctx) }
 
 // moveSlots moves the slots of two SKUs so many masters further. Each stays half-moved for longer than leases last.
 func moveSlots(further int) step {
@@ -304,10 +285,9 @@ func secondaries(f testserver.Fault) step {
 			if member == t.primary {
 				continue
 			}
-			if err := t.do(ctx, member, f); err != nil {
+			if err := errors.Join(t.do(ctx, member, f), wait(0, 300*time.Millisecond)(ctx, t)); err != nil {
 				return err
 			}
-			_ = wait(0, 300*time.Millisecond)(ctx, t)
 		}
 		return nil
 	}

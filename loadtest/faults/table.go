@@ -45,9 +45,9 @@ func allFaults() []fault {
 		{"shop-paused-before-commit", system.MySQL, ordinary, "the same, as it commits any transaction",
 			steps{pauseShopAt("COMMIT")}},
 		{"rolling-restart", system.Embedded, unnoticed, "each shop is stopped and started, one after the other: no request fails",
-			steps{restartShops}},
+			steps{restartShops(0, 0, 0)}},
 		{"clocks-apart", system.Embedded, clockMoves, "one shop's clock is an hour ahead, another's an hour behind",
-			steps{moveClocks(time.Hour), outlast, moveClocks(0), outlast}},
+			steps{restartShops(time.Hour, -time.Hour), outlast, restartShops(0, 0), outlast}},
 
 		{"leases-left", system.Embedded, lockAlone, "a holder has crashed and left leases on all SKUs, which last for three seconds",
 			steps{leaveLeases}},
@@ -60,7 +60,7 @@ func allFaults() []fault {
 		{"redis-full", system.MySQL, lockAlone, "Redis is full, and refuses writes (OOM) for longer than leases last",
 			steps{redisDo("CONFIG", "SET", "maxmemory", "1"), outlast, redisDo("CONFIG", "SET", "maxmemory", "0")}}, // noeviction
 		{"redis-failover", system.Sentinel, lockAlone, "Sentinels promote a replica that was cut off before the leases were taken",
-			steps{failOver}},
+			steps{cutReplicas, wait(100*ms, time.Second), failOver, restoreReplicas}},
 		{"redis-slot-migrated", system.Cluster, lockAlone,
 			"slots with the locks' keys migrate to another master of a Redis Cluster, and back, each half-moved for longer than leases last",
 			steps{moveSlots(1), moveSlots(2)}}, // of three masters

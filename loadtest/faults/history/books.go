@@ -37,25 +37,12 @@ type Movement struct {
 	Fence int64
 }
 
-// Millisecond is when its id was made, a UUID of version 7.
-func (m Movement) Millisecond() string { return m.ID[:13] }
-
 // Level is how many units there are.
 type Level struct{ Supplied, Available, Reserved, Sold int64 }
 
 // Plus adds up.
 func (l Level) Plus(m Level) Level {
 	return Level{l.Supplied + m.Supplied, l.Available + m.Available, l.Reserved + m.Reserved, l.Sold + m.Sold}
-}
-
-// AnyPending reports whether an order is neither paid nor cancelled nor expired.
-func (b Books) AnyPending() bool {
-	for _, o := range b.Orders {
-		if o.Status == "pending" {
-			return true
-		}
-	}
-	return false
 }
 
 // Read reads the books. A database that has just recovered has half a minute for it.

@@ -31,12 +31,15 @@ const (
 	forgetEvery  = 400 * time.Millisecond // at most, by one buyer, who may have ten pending orders
 )
 
-// FewForEach is how many units of Few a buyer may have at a time. No correct client wants more.
-const FewForEach = 1
-
-// Supply is how many units of each SKU are there at the start.
-func Supply(skus history.SKUs) map[string]int64 {
-	return map[string]int64{skus.Deep: 1_000_000, skus.Hot: 20, skus.Cold: 100_000, skus.Few: 3}
+// Supply puts the SKUs of a history up for sale. A buyer may have one of the Few, and no correct client wants more.
+func Supply(ctx context.Context, operator *shopclient.Client, h *history.History) error {
+	h.Supplied = map[string]int64{h.SKUs.Deep: 1_000_000, h.SKUs.Hot: 20, h.SKUs.Cold: 100_000, h.SKUs.Few: 3}
+	for sku, units := range h.Supplied {
+		if err := operator.Create(ctx, sku, units); err != nil {
+			return err
+		}
+	}
+	return operator.Limit(ctx, h.SKUs.Few, 1)
 }
 
 // Traffic is the clients of one history.
@@ -56,10 +59,11 @@ func (t *Traffic) Start(ctx context.Context) (end func()) {
 	if t.History.Unnoticed {
 		limit = patientLimit
 	}
+	skus := t.History.SKUs
 	works := slices.Concat(
 		slices.Repeat([]func(*client){(*client).shop}, t.Buyers),
 		slices.Repeat([]func(*client){(*client).takeFew}, fewBuyers),
-		[]func(*client){(*client).takeDeep, (*client).payLate, (*client).restock})
+		[]func(*client){func(c *client) { c.take(skus.Deep) }, (*client).payLate, (*client).restock})
 	t.conns = shopclient.NewConnections(len(works), limit)
 	asking, cancel := context.WithCancel(ctx)
 	var running sync.WaitGroup
@@ -147,9 +151,6 @@ func (c *client) takeFew() {
 	c.take(c.History.SKUs.Few)
 	shopclient.Pause(c.asking, 30*time.Millisecond)
 }
-
-// takeDeep does so with what is never sold out.
-func (c *client) takeDeep() { c.take(c.History.SKUs.Deep) }
 
 // take buys a unit, and gives it back.
 func (c *client) take(sku string) {
