@@ -36,12 +36,12 @@ func redisKind() kind {
 		port:     6379,
 		command:  []string{"redis-server", "--save", "", "--appendonly", "no"},
 		memory:   map[string]string{"/data": "rw"},
-		ready:    func(ctx context.Context, addr string) error { return askRedis(ctx, addr, "PING").Err() },
+		ready:    func(ctx context.Context, addr string) error { return AskRedis(ctx, addr, "PING").Err() },
 	}
 }
 
-// askRedis sends a command to a server.
-func askRedis(ctx context.Context, addr string, command ...any) *redis.Cmd {
+// AskRedis sends a command to a Redis.
+func AskRedis(ctx context.Context, addr string, command ...any) *redis.Cmd {
 	rdb := redis.NewClient(&redis.Options{
 		Addr: addr, MaxRetries: -1, DialTimeout: time.Second, ReadTimeout: askLimit,
 		DialerRetries: 1, // the default waits 0.4 s over a refused connection
@@ -66,8 +66,8 @@ func openRedisGroup(ctx context.Context, script, ready string, first int, query 
 	k, isReady := redisKind(), regexp.MustCompile(ready)
 	k.processes, k.command, k.files = 6, []string{"sh", "-c", script, "sh"}, map[string][]byte{"/node": []byte(node)}
 	k.ready = func(ctx context.Context, addr string) error {
-		info, err := askRedis(ctx, addr, "INFO").Text()
-		cluster, _ := askRedis(ctx, addr, "CLUSTER", "INFO").Text() // refused where there is none
+		info, err := AskRedis(ctx, addr, "INFO").Text()
+		cluster, _ := AskRedis(ctx, addr, "CLUSTER", "INFO").Text() // refused where there is none
 		if err == nil && !isReady.MatchString(info+cluster) {
 			err = fmt.Errorf("%s does not know all others:\n%s%s", addr, info, cluster)
 		}
@@ -106,29 +106,29 @@ func OpenRedisCluster(ctx context.Context) (*RedisGroup, error) {
 // stands on each side, whatever becomes of the others. Then it moves the rest, one key after the other.
 func (g *RedisGroup) MoveSlot(ctx context.Context, further int, half func(), key string) error {
 	masters, at := g.Addrs[:3], 0
-	for at < len(masters)-1 && redis.HasErrorPrefix(askRedis(ctx, masters[at], "EXISTS", key).Err(), "MOVED") {
+	for at < len(masters)-1 && redis.HasErrorPrefix(AskRedis(ctx, masters[at], "EXISTS", key).Err(), "MOVED") {
 		at++
 	}
 	source, target := masters[at], masters[(at+further)%len(masters)]
-	slot, err := askRedis(ctx, source, "CLUSTER", "KEYSLOT", key).Int()
-	sourceID, failed := askRedis(ctx, source, "CLUSTER", "MYID").Text()
-	targetID, failedToo := askRedis(ctx, target, "CLUSTER", "MYID").Text()
+	slot, err := AskRedis(ctx, source, "CLUSTER", "KEYSLOT", key).Int()
+	sourceID, failed := AskRedis(ctx, source, "CLUSTER", "MYID").Text()
+	targetID, failedToo := AskRedis(ctx, target, "CLUSTER", "MYID").Text()
 	if err := errors.Join(err, failed, failedToo); err != nil {
 		return err
 	}
 	host, port, _ := net.SplitHostPort(target)
-	migrate := func(key string) error { return askRedis(ctx, source, "MIGRATE", host, port, key, 0, 1000).Err() }
+	migrate := func(key string) error { return AskRedis(ctx, source, "MIGRATE", host, port, key, 0, 1000).Err() }
 	if err := errors.Join(
-		askRedis(ctx, source, "SET", key+":moved", "", "EX", 60).Err(),
-		askRedis(ctx, source, "SET", key+":left", "", "EX", 60).Err(),
-		askRedis(ctx, target, "CLUSTER", "SETSLOT", slot, "IMPORTING", sourceID).Err(),
-		askRedis(ctx, source, "CLUSTER", "SETSLOT", slot, "MIGRATING", targetID).Err(),
+		AskRedis(ctx, source, "SET", key+":moved", "", "EX", 60).Err(),
+		AskRedis(ctx, source, "SET", key+":left", "", "EX", 60).Err(),
+		AskRedis(ctx, target, "CLUSTER", "SETSLOT", slot, "IMPORTING", sourceID).Err(),
+		AskRedis(ctx, source, "CLUSTER", "SETSLOT", slot, "MIGRATING", targetID).Err(),
 		migrate(key), migrate(key+":moved"),
 	); err != nil {
 		return err
 	}
 	half()
-	left, err := askRedis(ctx, source, "CLUSTER", "GETKEYSINSLOT", slot, 1000).StringSlice()
+	left, err := AskRedis(ctx, source, "CLUSTER", "GETKEYSINSLOT", slot, 1000).StringSlice()
 	for _, key := range left {
 		err = errors.Join(err, migrate(key))
 	}
@@ -136,7 +136,7 @@ func (g *RedisGroup) MoveSlot(ctx context.Context, further int, half func(), key
 		return err
 	}
 	for i := range masters { // the new owner first
-		err = errors.Join(err, askRedis(ctx, masters[(at+further+i)%len(masters)], "CLUSTER", "SETSLOT", slot, "NODE", targetID).Err())
+		err = errors.Join(err, AskRedis(ctx, masters[(at+further+i)%len(masters)], "CLUSTER", "SETSLOT", slot, "NODE", targetID).Err())
 	}
 	return err
 }
@@ -156,7 +156,7 @@ func OpenRedisSentinel(ctx context.Context) (*RedisGroup, error) {
 
 // master returns which one a Sentinel names.
 func (g *RedisGroup) master(ctx context.Context, sentinel string) (addr string, err error) {
-	at, err := askRedis(ctx, sentinel, "SENTINEL", "GET-MASTER-ADDR-BY-NAME", SentinelMaster).StringSlice()
+	at, err := AskRedis(ctx, sentinel, "SENTINEL", "GET-MASTER-ADDR-BY-NAME", SentinelMaster).StringSlice()
 	return strings.Join(at, ":"), err
 }
 
@@ -165,8 +165,8 @@ func (g *RedisGroup) CutReplicas(ctx context.Context) error {
 	master, err := g.master(ctx, g.Addrs[3])
 	for _, addr := range g.Addrs[:3] {
 		if addr != master && err == nil {
-			err = errors.Join(askRedis(ctx, addr, "CONFIG", "SET", "masteruser", "nobody", "masterauth", "nobody").Err(),
-				askRedis(ctx, addr, "CLIENT", "KILL", "TYPE", "master").Err())
+			err = errors.Join(AskRedis(ctx, addr, "CONFIG", "SET", "masteruser", "nobody", "masterauth", "nobody").Err(),
+				AskRedis(ctx, addr, "CLIENT", "KILL", "TYPE", "master").Err())
 		}
 	}
 	return err
@@ -184,7 +184,7 @@ func (g *RedisGroup) FailOver(ctx context.Context) error {
 	}
 	// A Sentinel refuses while replicas still move to the master of an earlier failover.
 	if err := poll(ctx, func(ctx context.Context) error {
-		return askRedis(ctx, g.Addrs[3], "SENTINEL", "FAILOVER", SentinelMaster).Err()
+		return AskRedis(ctx, g.Addrs[3], "SENTINEL", "FAILOVER", SentinelMaster).Err()
 	}); err != nil {
 		return err
 	}
@@ -206,7 +206,7 @@ func (g *RedisGroup) Restore(ctx context.Context) error {
 	}
 	_, masterPort, _ := net.SplitHostPort(master)
 	for _, addr := range g.Addrs[:3] {
-		if askRedis(ctx, addr, "CONFIG", "SET", "masteruser", "", "masterauth", "").Err() == nil {
+		if AskRedis(ctx, addr, "CONFIG", "SET", "masteruser", "", "masterauth", "").Err() == nil {
 			continue
 		}
 		_, port, _ := net.SplitHostPort(addr)

@@ -5,9 +5,9 @@
 //
 //	fresh SKUs -> traffic -> fault -> healed -> each shop sells again -> last answers -> books -> checks
 //
-// run.go runs it. table.go has the faults, steps.go what they do, controls.go the mistakes that the suite must catch, report.go
-// what is shown, failover.go what asynchronous replication loses. The folders are the other parts: system starts shops, servers
-// and the network between them, traffic is the clients, history the record of a run, checks the promises.
+// run.go runs it. faults.go has the faults, controls.go the mistakes that the suite must catch, report.go what is shown, failover.go
+// what asynchronous replication loses. The folders are the other parts: system starts shops, servers and the network between
+// them, traffic is the clients, history the record of a run, checks the promises.
 package faults
 
 import (

@@ -22,10 +22,8 @@ import (
 )
 
 const (
-	before  = 400 * time.Millisecond // of traffic, at most, before the fault
-	after   = 300 * time.Millisecond // of traffic when all shops sell again
-	waitFor = time.Minute            // for a shop that does not sell
-	expiry  = 10 * time.Second       // the longest until the last orders have expired
+	waitFor = time.Minute      // for a shop that does not sell
+	expiry  = 10 * time.Second // the longest until the last orders have expired
 )
 
 // runner runs histories, one after the other. It keeps a system for as long as the next history can use it.
@@ -68,11 +66,11 @@ func (r *runner) open(ctx context.Context, settings system.Settings) error {
 		return err
 	}
 	r.report("starting three shops on " + string(settings.Kind))
-	edits := slices.Clone(r.mistake.edits)
+	changes := r.mistake.edits
 	if settings.ClockMoves {
-		edits = append(edits, movableClock()...)
+		changes = slices.Concat(changes, movableClock())
 	}
-	changed, err := change(ctx, r.dir, edits)
+	changed, err := change(ctx, r.dir, changes)
 	if err != nil {
 		return err
 	}
@@ -184,7 +182,7 @@ func (t *target) breakAndHeal(ctx context.Context, f fault) (err error) {
 	if !t.awaitSales(ctx, 0) {
 		return cmp.Or(ctx.Err(), fmt.Errorf("before the fault, not all shops have sold within %v", waitFor))
 	}
-	shopclient.Pause(ctx, time.Duration(t.dice.Int64N(int64(before))))
+	shopclient.Pause(ctx, time.Duration(t.dice.IntN(400))*time.Millisecond)
 	t.Broken = t.Now()
 	for _, step := range f.steps {
 		if err := step(ctx, t); err != nil {
@@ -193,7 +191,7 @@ func (t *target) breakAndHeal(ctx context.Context, f fault) (err error) {
 	}
 	t.Healed = t.Now()
 	t.awaitSales(ctx, t.Healed)
-	shopclient.Pause(ctx, after)
+	shopclient.Pause(ctx, 300*time.Millisecond)
 	return ctx.Err()
 }
 

@@ -23,17 +23,13 @@ import (
 	"example.com/shop/loadtest/shops"
 )
 
-// Instances is how many shops there are.
-const Instances = 3
-
-// LockTTL is short, so that a fault that outlasts a lease does not take long. Patient shops have the default.
-const LockTTL = 600 * time.Millisecond
-
-// PayExtension is how much longer an order holds its units once its hold is extended: the least that a shop takes.
-const PayExtension = time.Second
-
-// ClockVariable is the environment variable with the seconds that a shop's clock is ahead.
-const ClockVariable = "FAULTS_CLOCK"
+// What the shops are started with.
+const (
+	Instances     = 3                      // of the shop
+	LockTTL       = 600 * time.Millisecond // of shops that are not patient: a fault that outlasts a lease does not take long
+	PayExtension  = time.Second            // for which an extended order holds its units: the least that a shop takes
+	ClockVariable = "FAULTS_CLOCK"         // the environment variable with the seconds that a shop's clock is ahead
+)
 
 // Kind is which servers there are.
 type Kind string

@@ -213,17 +213,15 @@ func (c *client) pay(o history.Operation) {
 	atOnce := c.dice.IntN(2) == 0
 	var all sync.WaitGroup
 	for _, m := range messages {
+		if m.Kind == history.Pay {
+			c.told = append(c.told, m)
+		}
 		all.Go(func() { c.insist(m) })
 		if !atOnce {
 			all.Wait()
 		}
 	}
 	all.Wait()
-	for _, m := range messages {
-		if m.Kind == history.Pay {
-			c.told = append(c.told, m)
-		}
-	}
 }
 
 // repeat has the provider say again what it said of a payment, however long ago.
