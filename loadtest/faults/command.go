@@ -17,7 +17,6 @@ import (
 	"fmt"
 	"io"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/alecthomas/kong"
@@ -115,14 +114,6 @@ func (c *Command) chosen() (faults []fault, controls []control, err error) {
 // has reports whether such servers were asked for.
 func (c *Command) has(kind system.Kind) bool { return kind == system.Embedded || c.Servers == "docker" }
 
-// kind returns the servers for a fault: one that needs none is on MySQL with --servers docker.
-func (c *Command) kind(f fault) system.Kind {
-	if f.on == system.Embedded && c.Servers == "docker" {
-		return system.MySQL
-	}
-	return f.on
-}
-
 // Run runs the histories and reports.
 func (c *Command) Run(ctx context.Context, k *kong.Context) error {
 	out := k.Stdout
@@ -161,13 +152,19 @@ func (c *Command) Run(ctx context.Context, k *kong.Context) error {
 	})
 }
 
-// runAll runs the histories, those on the same servers one after the other.
+// runAll runs the histories, those on the same servers one after the other. With --servers docker, a fault that needs no server
+// is on MySQL.
 func (c *Command) runAll(ctx context.Context, r *runner, chosen []fault, whole *report) error {
-	slices.SortStableFunc(chosen, func(a, b fault) int { return strings.Compare(string(c.kind(a)), string(c.kind(b))) })
+	for i, f := range chosen {
+		if f.on == system.Embedded && c.Servers == "docker" {
+			chosen[i].on = system.MySQL
+		}
+	}
+	slices.SortStableFunc(chosen, func(a, b fault) int { return cmp.Compare(a.on, b.on) })
 	began := time.Now()
 	for _, f := range chosen {
 		for n := range c.Times {
-			h, err := r.runHistory(ctx, f, c.kind(f), c.Seed+uint64(n))
+			h, err := r.runHistory(ctx, f, c.Seed+uint64(n))
 			if h == nil {
 				return cmp.Or(ctx.Err(), err)
 			}

@@ -188,8 +188,9 @@ func (c *Command) find(ctx context.Context, r *runner, wrong control, tries int)
 	}
 	r.mistake = wrong
 	f, _ := faultNamed(wrong.fault)
+	f.on = wrong.on
 	for n := range tries {
-		h, err := r.runHistory(ctx, f, wrong.on, c.Seed+uint64(n))
+		h, err := r.runHistory(ctx, f, c.Seed+uint64(n))
 		if err != nil {
 			return "", err
 		}

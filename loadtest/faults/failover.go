@@ -42,7 +42,7 @@ func KillPrimary(ctx context.Context, seed uint64, progress func(line string)) (
 			kind    system.Kind
 			servers string
 		}{{kind: system.Group, servers: "group of three"}, {kind: system.Replica, servers: "asynchronous replica"}} {
-			h, err := r.runHistory(ctx, fault{name: "kill-primary", means: loses, steps: loseMachine()}, on.kind, seed)
+			h, err := r.runHistory(ctx, fault{name: "kill-primary", on: on.kind, means: loses, steps: loseMachine()}, seed)
 			if err != nil {
 				return cmp.Or(ctx.Err(), err)
 			}

@@ -83,9 +83,9 @@ func (r *runner) open(ctx context.Context, settings system.Settings) error {
 }
 
 // runHistory runs one history of a fault. The seed fixes the random choices, not their timing.
-func (r *runner) runHistory(ctx context.Context, f fault, on system.Kind, seed uint64) (*history.History, error) {
+func (r *runner) runHistory(ctx context.Context, f fault, seed uint64) (*history.History, error) {
 	strategies := cmp.Or(r.strategies, "lanes,redis,batch")
-	settings := system.Settings{Kind: on, Strategies: strategies, Patient: f.means == unnoticed, ClockMoves: f.means == clockMoves}
+	settings := system.Settings{Kind: f.on, Strategies: strategies, Patient: f.means == unnoticed, ClockMoves: f.means == clockMoves}
 	if err := r.open(ctx, settings); err != nil {
 		return nil, err
 	}
@@ -93,9 +93,9 @@ func (r *runner) runHistory(ctx context.Context, f fault, on system.Kind, seed u
 	name := fmt.Sprintf("h%d-%d", os.Getpid(), r.begun)
 	skus := history.SKUs{Deep: name + "-deep", Hot: name + "-hot", Cold: name + "-cold", Few: name + "-few"}
 	h := &history.History{
-		Fault: f.name, Seed: seed, Servers: string(on), Name: name, SKUs: skus,
+		Fault: f.name, Seed: seed, Servers: string(f.on), Name: name, SKUs: skus,
 		ClocksApart: f.means == clockMoves, Unnoticed: f.means == unnoticed, Strategies: strings.Split(strategies, ","),
-		LockAlone: f.means == lockAlone && on != system.Embedded, // a batch waits for its leases while it is SQLite's only writer
+		LockAlone: f.means == lockAlone && f.on != system.Embedded, // a batch waits for its leases while it is SQLite's only writer
 	}
 	if err := r.run(ctx, f, h); err != nil {
 		return nil, errors.Join(fmt.Errorf("%s, seed %d: %w", f.name, seed, err), r.close())

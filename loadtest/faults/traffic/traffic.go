@@ -324,9 +324,9 @@ func (c *client) ask(shop *shopclient.Client, o history.Operation) (shopclient.A
 		return shop.Extend(c.asking, o.OrderID)
 	case history.Fail, history.Release:
 		return shop.PaymentFailed(c.asking, o.OrderID, o.Kind == history.Release)
-	case history.Look, history.Pry:
+	default: // Look and Pry
+		return shop.Look(c.asking, o.Buyer, o.OrderID)
 	}
-	return shop.Look(c.asking, o.Buyer, o.OrderID)
 }
 
 // wrong reports whether an answer cannot be true of what was asked. late: a payment that was begun after the order's end.
