@@ -45,7 +45,7 @@ func secret(t *testing.T, text string) auth.Secret {
 
 func caFile(t *testing.T) string {
 	t.Helper()
-	return pemFile(t, testserver.NewCA(t).PEM)
+	return pemFile(t, newCA(t).PEM)
 }
 
 func TestCheck(t *testing.T) {

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/alicebob/miniredis/v2"
+	"github.com/go-sql-driver/mysql"
 
 	"example.com/shop/internal/app"
 	"example.com/shop/internal/testserver"
@@ -19,13 +20,13 @@ import (
 // "Start refuses a database or Redis that speaks plaintext, or whose certificate is not to be trusted."
 func TestStart_redisTLS(t *testing.T) {
 	t.Parallel()
-	ca := testserver.NewCA(t)
-	own := ca.Issue(t, "shop", time.Hour)
+	ca := newCA(t)
+	own := ca.issue(t, "shop", time.Hour)
 	caFile, cert, key := pemFile(t, ca.PEM), pemFile(t, own.Cert), pemFile(t, own.Key)
-	other := pemFile(t, testserver.NewCA(t).PEM)
+	other := pemFile(t, newCA(t).PEM)
 	plaintext, clients := testserver.Redis(t), x509.NewCertPool()
 	clients.AppendCertsFromPEM(ca.PEM)
-	with := func(c testserver.Certificate, clientAuth tls.ClientAuthType) string {
+	with := func(c certificate, clientAuth tls.ClientAuthType) string {
 		pair, err := tls.X509KeyPair(c.Cert, c.Key)
 		testserver.Must(t, err)
 		config := &tls.Config{Certificates: []tls.Certificate{pair}, ClientAuth: clientAuth, ClientCAs: clients}
@@ -34,9 +35,9 @@ func TestStart_redisTLS(t *testing.T) {
 		t.Cleanup(server.Close)
 		return server.Addr()
 	}
-	strict := with(ca.Issue(t, "localhost", time.Hour), tls.RequireAndVerifyClientCert)
-	good := with(ca.Issue(t, "localhost", time.Hour), tls.NoClientCert)
-	expired := with(ca.Issue(t, "localhost", -time.Hour), tls.NoClientCert)
+	strict := with(ca.issue(t, "localhost", time.Hour), tls.RequireAndVerifyClientCert)
+	good := with(ca.issue(t, "localhost", time.Hour), tls.NoClientCert)
+	expired := with(ca.issue(t, "localhost", -time.Hour), tls.NoClientCert)
 	for name, c := range map[string]struct {
 		server, host  string // host as host:port begins, or a URL
 		ca, cert, key string
@@ -79,31 +80,62 @@ func TestStart_redisTLS(t *testing.T) {
 	}
 }
 
-// The same for a MariaDB: the message names the setting.
+// The same for MySQL and MariaDB: with TLS the server must show a certificate for its host name that a CA has signed, or it is
+// refused at once, before it is sent the user's name. The message names the setting.
 func TestStart_mysqlTLS(t *testing.T) {
 	t.Parallel()
-	ca := testserver.NewCA(t)
-	server := testserver.StartMariaDBTLS(t, ca.Issue(t, "localhost", time.Hour))
-	for name, c := range map[string]struct {
-		dsn string
-		ca  *testserver.CA
-		ok  bool
-	}{
-		"right CA":   {server.DSN(t), ca, true},
-		"another CA": {server.DSN(t), testserver.NewCA(t), false},
-		"plaintext":  {testserver.MariaDB(t), ca, false},
+	plaintext := testserver.MariaDB(t) // without a certificate of its own, unlike MySQL
+	for name, start := range map[string]func(t testing.TB, ca, cert, key []byte) *testserver.Server{
+		"MySQL": testserver.StartMySQLTLS, "MariaDB": testserver.StartMariaDBTLS,
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			s := app.Default().DatabaseSettings
-			s.MySQL = strings.Replace(c.dsn, "127.0.0.1", "localhost", 1)
-			s.MySQLTLS.CA = pemFile(t, c.ca.PEM)
-			database, err := app.OpenDatabase(t.Context(), s)
-			if c.ok {
-				testserver.Must(t, err)
-				_ = database.Close()
-			} else if err == nil || !strings.Contains(err.Error(), "SHOP_MYSQL_CA") || strings.Contains(err.Error(), "did not answer") {
-				t.Errorf("got %v, want a refusal at once that names SHOP_MYSQL_CA", err)
+			ca := newCA(t)
+			with := func(c certificate) string { return start(t, c.CA, c.Cert, c.Key).DSN(t) }
+			good, expired := with(ca.issue(t, "localhost", time.Hour)), with(ca.issue(t, "localhost", -time.Hour))
+			for name, c := range map[string]struct {
+				dsn, host string
+				ca        *authority // nil: tls=true in the DSN
+				works     bool
+			}{
+				"right CA":           {good, "localhost", ca, true},
+				"right CA and a DSN": {good + "&tls=true", "localhost", ca, true},
+				"another CA":         {good, "localhost", newCA(t), false},
+				"CAs of the system":  {good, "localhost", nil, false},
+				"expired":            {expired, "localhost", ca, false},
+				"another name":       {good, "127.0.0.1", ca, false},
+				"plaintext":          {plaintext, "localhost", ca, false},
+				"plaintext, DSN":     {plaintext, "localhost", nil, false},
+			} {
+				t.Run(name, func(t *testing.T) {
+					t.Parallel()
+					config, err := mysql.ParseDSN(c.dsn)
+					testserver.Must(t, err)
+					addr, sent := testserver.Wiretap(t, config.Addr)
+					s := app.Default().DatabaseSettings
+					s.MySQL = strings.Replace(strings.Replace(c.dsn, config.Addr, addr, 1), "(127.0.0.1:", "("+c.host+":", 1)
+					if c.ca == nil {
+						s.MySQL += "&tls=true"
+					} else {
+						s.MySQLTLS.CA = pemFile(t, c.ca.PEM)
+					}
+					database, err := app.OpenDatabase(t.Context(), s)
+					if c.works {
+						testserver.Must(t, err)
+						t.Cleanup(func() { _ = database.Close() })
+						var name, cipher string
+						err := database.DB().QueryRowContext(t.Context(), "SHOW STATUS LIKE 'Ssl_cipher'").Scan(&name, &cipher)
+						if err != nil || cipher == "" {
+							t.Errorf("got cipher %q, %v, want one", cipher, err)
+						}
+					} else if err == nil || !strings.Contains(err.Error(), c.host) || !strings.Contains(err.Error(), "SHOP_MYSQL_CA") ||
+						strings.Contains(err.Error(), "did not answer") {
+						t.Errorf("got %v, want a refusal at once that names %s and SHOP_MYSQL_CA", err, c.host)
+					}
+					if sent.Has("root") {
+						t.Error("the user's name went over the wire in the clear")
+					}
+				})
 			}
 		})
 	}

@@ -3,7 +3,6 @@ package store_test
 import (
 	"context"
 	"crypto/tls"
-	"crypto/x509"
 	"errors"
 	"os"
 	"path/filepath"
@@ -136,67 +135,6 @@ func TestMySQL_session(t *testing.T) {
 			t.Errorf("got %q back, want %q", back, odd)
 		}
 	})
-}
-
-// With TLS the server must show a certificate for its host name that a CA has signed, or it is
-// refused at once, before it is sent the user's name.
-func TestMySQL_tls(t *testing.T) {
-	t.Parallel()
-	plaintext := testserver.MariaDB(t) // without a certificate of its own, unlike MySQL
-	for name, start := range map[string]func(testing.TB, testserver.Certificate) *testserver.Server{
-		"MySQL": testserver.StartMySQLTLS, "MariaDB": testserver.StartMariaDBTLS,
-	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			ca := testserver.NewCA(t)
-			with := func(c testserver.Certificate) string { return start(t, c).DSN(t) }
-			good, expired := with(ca.Issue(t, "localhost", time.Hour)), with(ca.Issue(t, "localhost", -time.Hour))
-			for name, c := range map[string]struct {
-				dsn, host string
-				ca        *testserver.CA // nil: tls=true in the DSN
-				works     bool
-			}{
-				"right CA":           {good, "localhost", ca, true},
-				"right CA and a DSN": {good + "&tls=true", "localhost", ca, true},
-				"another CA":         {good, "localhost", testserver.NewCA(t), false},
-				"CAs of the system":  {good, "localhost", nil, false},
-				"expired":            {expired, "localhost", ca, false},
-				"another name":       {good, "127.0.0.1", ca, false},
-				"plaintext":          {plaintext, "localhost", ca, false},
-				"plaintext, DSN":     {plaintext, "localhost", nil, false},
-			} {
-				t.Run(name, func(t *testing.T) {
-					t.Parallel()
-					config, err := mysql.ParseDSN(c.dsn)
-					testserver.Must(t, err)
-					addr, sent := testserver.Wiretap(t, config.Addr)
-					dsn := strings.Replace(strings.Replace(c.dsn, config.Addr, addr, 1), "(127.0.0.1:", "("+c.host+":", 1)
-					options := store.Options{}
-					if c.ca == nil {
-						dsn += "&tls=true"
-					} else {
-						roots := x509.NewCertPool()
-						roots.AppendCertsFromPEM(c.ca.PEM)
-						options.TLS = &tls.Config{RootCAs: roots, MinVersion: tls.VersionTLS12}
-					}
-					s, err := store.MySQL(t.Context(), dsn, options) // waiting would hang
-					if (err == nil) != c.works || err != nil && !strings.Contains(err.Error(), c.host) {
-						t.Errorf("got %v, want it to work: %v", err, c.works)
-					}
-					if err == nil {
-						t.Cleanup(func() { _ = s.Close() })
-						var name, cipher string
-						if err := s.DB().QueryRowContext(t.Context(), "SHOW STATUS LIKE 'Ssl_cipher'").Scan(&name, &cipher); err != nil || cipher == "" {
-							t.Errorf("got cipher %q, %v, want one", cipher, err)
-						}
-					}
-					if sent.Has("root") {
-						t.Error("the user's name went over the wire in the clear")
-					}
-				})
-			}
-		})
-	}
 }
 
 func openFile(t *testing.T, path string) *store.Store {

@@ -124,7 +124,7 @@ func TestMySQL_hostsDenied(t *testing.T) {
 	t.Parallel()
 	config, err := mysql.ParseDSN(testserver.MariaDB(t))
 	testserver.Must(t, err)
-	relay, _ := testserver.Wiretap(t, config.Addr)
+	relay := testserver.LinkTo(t, config.Addr).Addr
 	config.Passwd, config.Addr = "s3cret", config.Addr+","+relay
 	_, err = store.MySQL(t.Context(), config.FormatDSN(), store.Options{}) // waiting would hang
 	if err == nil || strings.Contains(err.Error(), "s3cret") || strings.Count(err.Error(), "Access denied") != 2 {

@@ -33,6 +33,24 @@ func StartMariaDB(t testing.TB) *Server { return Start(t, mariadbKind().durable(
 // StartMySQL is StartMariaDB of a MySQL.
 func StartMySQL(t testing.TB) *Server { return Start(t, mysqlKind().durable().start) }
 
+// StartMySQLTLS starts a MySQL for this test alone, which offers TLS and also takes clients without it. It gets PEM: a CA, and
+// a certificate and key of its own.
+func StartMySQLTLS(t testing.TB, ca, cert, key []byte) *Server {
+	return mysqlKind().startTLS(t, ca, cert, key)
+}
+
+// StartMariaDBTLS is StartMySQLTLS on a MariaDB.
+func StartMariaDBTLS(t testing.TB, ca, cert, key []byte) *Server {
+	return mariadbKind().startTLS(t, ca, cert, key)
+}
+
+func (k kind) startTLS(t testing.TB, ca, cert, key []byte) *Server {
+	t.Helper()
+	k.files = map[string][]byte{"/ca.pem": ca, "/cert.pem": cert, "/key.pem": key}
+	k.command = append(k.command, "--ssl-ca=/ca.pem", "--ssl-cert=/cert.pem", "--ssl-key=/key.pem")
+	return Start(t, k.start)
+}
+
 func mysqlKind() kind {
 	return sqlKind("MySQL", "SHOP_TEST_MYSQL_IMAGE", "mysql:9", "mysqld", "--mysqlx=OFF")
 }
