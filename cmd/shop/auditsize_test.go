@@ -91,7 +91,7 @@ func fill(t *testing.T, s *store.Store, orders int) {
 				sku := name(n + 37*line)
 				d.Lines = append(d.Lines, order.Line{SKU: sku, Units: 2, Price: price})
 				movements = append(movements, stock.Movement{
-					ID: newID(), SKU: sku, Kind: stock.Reserve, OrderID: d.ID, Change: stock.Reserve.Change(2), Fence: int64(n + 1), At: at,
+					ID: newID(), SKU: sku, Kind: stock.Reserve, OrderID: d.ID, Level: stock.Reserve.Change(2), Fence: int64(n + 1), At: at,
 				})
 			}
 			claims = append(claims, order.UsedKey{Order: d, Fingerprint: order.Fingerprint(d.Lines)})

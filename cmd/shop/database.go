@@ -101,7 +101,7 @@ func (s *seedCommand) Run(ctx context.Context, p *program) error {
 		if sku.LimitPerBuyer > 0 {
 			limit = fmt.Sprintf(", %d for each buyer", sku.LimitPerBuyer)
 		}
-		fmt.Printf("%s: %s at %d minor units of %s%s\n", sku.Name, english.Plural(int(sku.Level.Supplied), "unit", ""), sku.Price.Minor, sku.Price.Currency, limit)
+		fmt.Printf("%s: %s at %d minor units of %s%s\n", sku.Name, english.Plural(int(sku.Supplied), "unit", ""), sku.Price.Minor, sku.Price.Currency, limit)
 	}
 	return nil
 }

@@ -74,7 +74,7 @@ func (a *api) listOrders(c *call) (int, any, error) {
 	find := func(ctx context.Context, before string, limit int) ([]order.Order, error) {
 		return a.Orders.Orders(ctx, c.buyer, before, limit)
 	}
-	return page(c, "orders", validID, find, func(o order.Order) (string, any) { return o.ID, o })
+	return page(c, "orders", validID, find, func(o order.Order) string { return o.ID })
 }
 
 // takePayment takes the word of a payment service. Its idempotency key is the id of the payment.
@@ -141,5 +141,5 @@ func (a *api) listPayments(c *call) (int, any, error) {
 		return a.Store.Payments(ctx, refused == "true", after, limit)
 	}
 	valid := func(id string) bool { return order.CheckPaymentID(id) == nil }
-	return page(c, "payments", valid, find, func(p order.Payment) (string, any) { return p.ID, p })
+	return page(c, "payments", valid, find, func(p order.Payment) string { return p.ID })
 }

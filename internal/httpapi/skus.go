@@ -16,12 +16,12 @@ import (
 )
 
 func (a *api) listSKUs(c *call) (int, any, error) {
-	return page(c, "skus", stock.ValidName, a.Store.List, func(s stock.SKU) (string, any) { return s.Name, skuToJSON(s) })
+	return page(c, "skus", stock.ValidName, a.Store.List, func(s stock.SKU) string { return s.Name })
 }
 
 func (a *api) getSKU(c *call) (int, any, error) {
 	sku, err := a.Store.SKU(c.Request.Context(), c.Param("sku"))
-	return http.StatusOK, skuToJSON(sku), err
+	return http.StatusOK, sku, err
 }
 
 func (a *api) createSKU(c *call) (int, any, error) {
@@ -47,7 +47,7 @@ func (a *api) createSKU(c *call) (int, any, error) {
 		return 0, nil, err
 	}
 	c.Header("Location", "/v1/skus/"+sku.Name)
-	return http.StatusCreated, skuToJSON(sku), nil
+	return http.StatusCreated, sku, nil
 }
 
 func (a *api) changeSKU(c *call) (int, any, error) {
@@ -59,7 +59,7 @@ func (a *api) changeSKU(c *call) (int, any, error) {
 		return 0, nil, err
 	}
 	after, err := a.Store.SetLimitPerBuyer(c.Request.Context(), c.Param("sku"), body.LimitPerBuyer)
-	return http.StatusOK, skuToJSON(after), err
+	return http.StatusOK, after, err
 }
 
 func (a *api) restock(c *call) (int, any, error) {
@@ -83,39 +83,14 @@ func (a *api) restock(c *call) (int, any, error) {
 		c.Header(headerReplayed, "true")
 	}
 	after.LimitPerBuyer = 0 // left out, because it may change before a replay, which must be the same bytes
-	return http.StatusCreated, skuToJSON(after), err
+	return http.StatusCreated, after, err
 }
 
 func (a *api) listMovements(c *call) (int, any, error) {
 	find := func(ctx context.Context, after string, limit int) ([]stock.Movement, error) {
 		return a.Store.Movements(ctx, c.Param("sku"), after, limit)
 	}
-	return page(c, "movements", validID, find, func(m stock.Movement) (string, any) {
-		return m.ID, movementJSON{
-			ID: m.ID, Kind: m.Kind, OrderID: m.OrderID, Level: m.Change, Fence: m.Fence, CreatedAt: m.At.UTC(),
-		}
-	})
-}
-
-type skuJSON struct {
-	SKU   string      `json:"sku"`
-	Price stock.Money `json:"price"`
-	stock.Level
-	LimitPerBuyer int64 `json:"limit_per_buyer,omitempty"` // absent if there is none
-}
-
-func skuToJSON(s stock.SKU) skuJSON {
-	return skuJSON{SKU: s.Name, Price: s.Price, Level: s.Level, LimitPerBuyer: s.LimitPerBuyer}
-}
-
-// movementJSON is a row of the ledger. Its level is the change, negative where units left.
-type movementJSON struct {
-	ID      string     `json:"id"`
-	Kind    stock.Kind `json:"kind"`
-	OrderID string     `json:"order_id,omitempty"` // absent for a supply
-	stock.Level
-	Fence     int64     `json:"fence"`
-	CreatedAt time.Time `json:"created_at"` // UTC
+	return page(c, "movements", validID, find, func(m stock.Movement) string { return m.ID })
 }
 
 // audit answers with status 200 also if there are differences.
@@ -178,7 +153,7 @@ const (
 // name and the key of the last item shown: a cursor of one list is refused by every other. page finds one item more
 // than it shows, to know whether there is a next page.
 func page[T any](c *call, list string, valid func(key string) bool,
-	find func(ctx context.Context, after string, limit int) ([]T, error), toJSON func(T) (key string, item any),
+	find func(ctx context.Context, after string, limit int) ([]T, error), keyOf func(T) string,
 ) (status int, body any, err error) {
 	limit, after := defaultPage, ""
 	if text := c.Query("limit"); text != "" {
@@ -199,14 +174,9 @@ func page[T any](c *call, list string, valid func(key string) bool,
 	if err != nil {
 		return 0, nil, err
 	}
-	shown := make([]any, min(limit, len(found)))
-	last := ""
-	for i := range shown {
-		last, shown[i] = toJSON(found[i])
-	}
-	answer := gin.H{list: shown}
+	answer := gin.H{list: append([]T{}, found[:min(limit, len(found))]...)}
 	if len(found) > limit {
-		answer["next_cursor"] = base64.RawURLEncoding.EncodeToString([]byte(list + ":" + last))
+		answer["next_cursor"] = base64.RawURLEncoding.EncodeToString([]byte(list + ":" + keyOf(found[limit-1])))
 	}
 	return http.StatusOK, answer, nil
 }

@@ -48,7 +48,7 @@ func mark(ctx context.Context, s step) {
 func markRead(ctx context.Context, levels order.Levels, err error) (order.Levels, error) {
 	for _, name := range slices.Sorted(maps.Keys(levels.SKUs)) {
 		sku := levels.SKUs[name]
-		mark(ctx, step{name: stepRead, sku: name, units: &sku.Level.Available})
+		mark(ctx, step{name: stepRead, sku: name, units: &sku.Available})
 	}
 	return levels, err
 }

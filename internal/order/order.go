@@ -63,7 +63,7 @@ func (o Order) Sorted() []Line {
 func (o Order) Movements(kind stock.Kind, fences map[string]int64, at time.Time) []stock.Movement {
 	return Each(o.Sorted(), func(line Line) stock.Movement {
 		return stock.Movement{
-			ID: NewID(), SKU: line.SKU, Kind: kind, OrderID: o.ID, Change: kind.Change(line.Units), Fence: fences[line.SKU], At: at,
+			ID: NewID(), SKU: line.SKU, Kind: kind, OrderID: o.ID, Level: kind.Change(line.Units), Fence: fences[line.SKU], At: at,
 		}
 	})
 }
@@ -252,7 +252,7 @@ func (l Levels) Limited(sign int64, orders ...Order) map[BuyerSKU]int64 {
 // Cover returns ErrSoldOut for the first line of the draft that asks for more units than are available.
 func (l Levels) Cover(d *Draft) error {
 	for _, line := range d.Lines {
-		if l.SKUs[line.SKU].Level.Available < line.Units {
+		if l.SKUs[line.SKU].Available < line.Units {
 			return fmt.Errorf("sku %q: %w", line.SKU, ErrSoldOut)
 		}
 	}

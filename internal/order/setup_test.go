@@ -252,7 +252,7 @@ func (b *bundle) audit(t testing.TB, sku string) (account stock.Account) {
 func (b *bundle) wantLevel(t testing.TB, sku string, available, reserved int64) {
 	t.Helper()
 	got, err := b.db.SKU(t.Context(), sku)
-	if err != nil || got.Level.Available != available || got.Level.Reserved != reserved {
+	if err != nil || got.Available != available || got.Reserved != reserved {
 		t.Errorf("%s: %v, %v, want %d available and %d reserved", sku, got.Level, err, available, reserved)
 	}
 }

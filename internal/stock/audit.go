@@ -91,7 +91,10 @@ func (a Account) Check() []Difference {
 		differ(I4, "level was written under fence %d; the highest of its movements is %d", a.Fence, a.LedgerFence)
 	}
 	if a.Level != a.Ledger {
-		differ(I5, "level says %v; the ledger adds up to %v", a.Level, a.Ledger)
+		text := func(l Level) string {
+			return fmt.Sprintf("supplied %d, available %d, reserved %d, sold %d", l.Supplied, l.Available, l.Reserved, l.Sold)
+		}
+		differ(I5, "level says %s; the ledger adds up to %s", text(a.Level), text(a.Ledger))
 	}
 	return found
 }

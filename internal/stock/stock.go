@@ -24,19 +24,14 @@ type Level struct {
 	Sold      int64 `json:"sold"`      // paid for
 }
 
-// String lists where the units are.
-func (l Level) String() string {
-	return fmt.Sprintf("supplied %d, available %d, reserved %d, sold %d", l.Supplied, l.Available, l.Reserved, l.Sold)
-}
-
-// SKU is one thing for sale.
+// SKU is one thing for sale. Its JSON is what the API shows.
 type SKU struct {
-	Name          string
-	Price         Money
-	Level         Level
-	LimitPerBuyer int64 // units that a buyer may have in pending and paid orders; 0 for any number
-	Fence         int64 // the highest fence under which the row was written; 0 for none
-	CreatedAt     time.Time
+	Name  string `json:"sku"`
+	Price Money  `json:"price"`
+	Level
+	LimitPerBuyer int64     `json:"limit_per_buyer,omitempty"` // units that a buyer may have in pending and paid orders; 0 for any number
+	Fence         int64     `json:"-"`                         // the highest fence under which the row was written; 0 for none
+	CreatedAt     time.Time `json:"-"`
 }
 
 // Terms are the price of a SKU and its limit per buyer.
@@ -101,15 +96,16 @@ const (
 	Release Kind = "release" // the reservation ends without one: from Reserved back to Available
 )
 
-// Movement is one row of the append-only ledger: what changed a SKU, by how much, for which order, under which fence.
+// Movement is one row of the append-only ledger: what changed a SKU, by how much, for which order, under which fence. Its
+// JSON is what the API shows in the ledger of the SKU.
 type Movement struct {
-	ID      string // UUIDv7
-	SKU     string
-	Kind    Kind
-	OrderID string // empty for a supply
-	Change  Level  // added to each count; negative where units leave
-	Fence   int64  // that the database accepted; 0 if it compared none
-	At      time.Time
+	ID      string    `json:"id"` // UUIDv7
+	SKU     string    `json:"-"`
+	Kind    Kind      `json:"kind"`
+	OrderID string    `json:"order_id,omitempty"` // empty for a supply
+	Level             // added to each count; negative where units leave
+	Fence   int64     `json:"fence"`      // that the database accepted; 0 if it compared none
+	At      time.Time `json:"created_at"` // UTC
 }
 
 // Change returns what a movement of this kind adds to each count.

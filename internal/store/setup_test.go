@@ -105,7 +105,7 @@ func lockBuyer(tx order.Tx, buyer string) error {
 }
 
 func moved(kind stock.Kind, d *order.Draft, line order.Line) stock.Movement {
-	return stock.Movement{ID: order.NewID(), SKU: line.SKU, Kind: kind, OrderID: d.ID, At: d.CreatedAt, Change: kind.Change(line.Units)}
+	return stock.Movement{ID: order.NewID(), SKU: line.SKU, Kind: kind, OrderID: d.ID, At: d.CreatedAt, Level: kind.Change(line.Units)}
 }
 
 func (s shop) place(ctx context.Context, drafts ...*order.Draft) error {

@@ -61,7 +61,7 @@ func (s *Store) Create(ctx context.Context, skus ...stock.SKU) error {
 				return fmt.Errorf("sku %q: %w", sku.Name, order.ErrExists)
 			}
 			if err == nil {
-				err = t.Record(stock.Movement{ID: order.NewID(), SKU: sku.Name, Kind: stock.Supply, Change: sku.Level, At: sku.CreatedAt})
+				err = t.Record(stock.Movement{ID: order.NewID(), SKU: sku.Name, Kind: stock.Supply, Level: sku.Level, At: sku.CreatedAt})
 			}
 			if err != nil {
 				return err
@@ -131,7 +131,7 @@ func (s *Store) Supply(ctx context.Context, d stock.Delivery) (after stock.SKU, 
 // addUnits adds the units of a delivery to its SKU. The UPDATE locks the row, so that the read after it returns the
 // level that this delivery has made.
 func (t *tx) addUnits(d stock.Delivery, booked deliveryRow) (stock.SKU, error) {
-	err := t.Move(stock.Movement{ID: booked.MovementID, SKU: d.SKU, Kind: stock.Supply, Change: stock.Supply.Change(d.Units), At: d.At})
+	err := t.Move(stock.Movement{ID: booked.MovementID, SKU: d.SKU, Kind: stock.Supply, Level: stock.Supply.Change(d.Units), At: d.At})
 	if errors.Is(err, order.ErrChanged) {
 		err = order.ErrUnknownSKU
 	}
@@ -142,9 +142,9 @@ func (t *tx) addUnits(d stock.Delivery, booked deliveryRow) (stock.SKU, error) {
 	if err != nil {
 		return stock.SKU{}, err
 	}
-	if after.Level.Supplied > stock.MaxUnits {
+	if after.Supplied > stock.MaxUnits {
 		return stock.SKU{}, fmt.Errorf("%w: sku %q: units: %d were supplied, and at most %d can be in all",
-			stock.ErrInvalid, d.SKU, after.Level.Supplied-d.Units, int64(stock.MaxUnits))
+			stock.ErrInvalid, d.SKU, after.Supplied-d.Units, int64(stock.MaxUnits))
 	}
 	booked.After = after.Level
 	return after, t.db.Save(&booked).Error

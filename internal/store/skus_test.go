@@ -35,7 +35,7 @@ func TestStore_Create(t *testing.T) {
 		if diff := cmp.Diff(want, s.sku(t, "mug")); diff != "" {
 			t.Errorf("read back (-want +got):\n%s", diff)
 		}
-		if got := s.ledger(t, "mug"); len(got) != 1 || got[0].Change != level(100, 0) || got[0].Kind != stock.Supply || got[0].OrderID != "" {
+		if got := s.ledger(t, "mug"); len(got) != 1 || got[0].Level != level(100, 0) || got[0].Kind != stock.Supply || got[0].OrderID != "" {
 			t.Errorf("ledger: got %+v, want one supply", got)
 		}
 		if _, err := s.SKU(t.Context(), "hat"); !errors.Is(err, order.ErrUnknownSKU) {
@@ -177,10 +177,10 @@ func TestStore_Supply(t *testing.T) {
 		s.wantLevel(t, "mug", level(12, 4))
 		var supplied []int64
 		for _, m := range s.ledger(t, "mug") {
-			if m.Kind != stock.Supply || m.OrderID != "" || m.Change != level(m.Change.Supplied, 0) {
+			if m.Kind != stock.Supply || m.OrderID != "" || m.Level != level(m.Supplied, 0) {
 				t.Errorf("got movement %+v, want a supply", m)
 			}
-			supplied = append(supplied, m.Change.Supplied)
+			supplied = append(supplied, m.Supplied)
 		}
 		if diff := cmp.Diff([]int64{10, 5, 1}, supplied); diff != "" {
 			t.Errorf("ledger (-want +got):\n%s", diff)
@@ -224,7 +224,7 @@ func TestStore_Supply_atOnce(t *testing.T) {
 			}
 			all.Go(func() {
 				after, replayed, err := s.Supply(t.Context(), delivery("mug", key, 5))
-				if err != nil || after.Level.Supplied < 15 {
+				if err != nil || after.Supplied < 15 {
 					t.Errorf("%s: got %+v, %v", key, after.Level, err)
 				}
 				if !replayed {

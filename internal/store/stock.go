@@ -50,7 +50,7 @@ func (movementRow) TableName() string { return "movements" }
 
 func (r movementRow) movement() stock.Movement {
 	return stock.Movement{
-		ID: r.ID, SKU: r.SKU, Kind: r.Kind, OrderID: r.OrderID.String, Change: r.Change, Fence: r.Fence, At: r.CreatedAt.Time,
+		ID: r.ID, SKU: r.SKU, Kind: r.Kind, OrderID: r.OrderID.String, Level: r.Change, Fence: r.Fence, At: r.CreatedAt.Time,
 	}
 }
 
@@ -233,10 +233,10 @@ func (t *tx) Move(movements ...stock.Movement) error {
 	fences, changes := byName{}, map[string]byName{"supplied": {}, "available": {}, "reserved": {}, "sold": {}}
 	for _, m := range movements {
 		fences[m.SKU] = max(fences[m.SKU], m.Fence)
-		changes["supplied"][m.SKU] += m.Change.Supplied
-		changes["available"][m.SKU] += m.Change.Available
-		changes["reserved"][m.SKU] += m.Change.Reserved
-		changes["sold"][m.SKU] += m.Change.Sold
+		changes["supplied"][m.SKU] += m.Supplied
+		changes["available"][m.SKU] += m.Available
+		changes["reserved"][m.SKU] += m.Reserved
+		changes["sold"][m.SKU] += m.Sold
 	}
 	var set []string
 	where, values := "name IN @names", map[string]any{"names": slices.Sorted(maps.Keys(fences))}
@@ -292,7 +292,7 @@ func (t *tx) Record(movements ...stock.Movement) error {
 	rows := order.Each(movements, func(m stock.Movement) movementRow {
 		return movementRow{
 			SKU: m.SKU, ID: m.ID, Kind: m.Kind, OrderID: sql.NullString{String: m.OrderID, Valid: m.OrderID != ""},
-			Change: m.Change, Fence: m.Fence, CreatedAt: dbTime{m.At},
+			Change: m.Level, Fence: m.Fence, CreatedAt: dbTime{m.At},
 		}
 	})
 	return failed(t.db.Create(&rows).Error, "record %d movements", len(rows))

@@ -173,7 +173,7 @@ func TestTx_Move(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, st *store.Store) {
 		s := newShop(t, st, 10, "cap", "hat", "mug")
 		m := func(sku string, kind stock.Kind, units, fence int64) stock.Movement {
-			return stock.Movement{ID: order.NewID(), SKU: sku, Kind: kind, OrderID: order.NewID(), Change: kind.Change(units), Fence: fence, At: placedAt}
+			return stock.Movement{ID: order.NewID(), SKU: sku, Kind: kind, OrderID: order.NewID(), Level: kind.Change(units), Fence: fence, At: placedAt}
 		}
 		for _, c := range []struct {
 			want  error

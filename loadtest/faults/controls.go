@@ -99,7 +99,7 @@ func allControls() []control {
 			edits{{orders, `expires_at <= "+t.store.clock+" AS due`, `expires_at <= '"+ownNow()+"' AS due`},
 				{orders, "// dbTime is", "func ownNow() string { return time.Now().UTC().Format(timeLayout) }\n\n// dbTime is"}}},
 		{"units-not-returned", system.Embedded, "shop-paused", "a cancelled order's units stay reserved", edits{
-			{take, "\t\tchanges[\"supplied\"]", "\t\tif m.Kind == stock.Release {\n\t\t\tm.Change = stock.Level{}\n\t\t}\n\t\tchanges[\"supplied\"]"},
+			{take, "\t\tchanges[\"supplied\"]", "\t\tif m.Kind == stock.Release {\n\t\t\tm.Level = stock.Level{}\n\t\t}\n\t\tchanges[\"supplied\"]"},
 			{take, "\tdone := t.db.Exec(\"UPDATE skus SET \"+strings", "\tif len(set) == 0 {\n\t\treturn t.Record(movements...)\n\t}\n\tdone := t.db.Exec(\"UPDATE skus SET \"+strings"},
 		}},
 		{"ledger-incomplete", system.Embedded, "shop-paused", "the ledger lacks a cart's second line",
@@ -111,7 +111,7 @@ func allControls() []control {
 				"r.refusal = order.ErrSoldOut; s.queueOf(r) == &s.selling {\n\t\t\tr.refusal, r.next = nil,"}}},
 		{"cart-sold-in-part", system.Embedded, "shop-paused", "a cart is sold without the line that is sold out",
 			edits{{sell, "\tif err := b.levels.Cover(r.draft); err != nil {", `	r.draft.Lines = slices.DeleteFunc(r.draft.Lines, func(line order.Line) bool {
-		return len(r.draft.Lines) > 1 && b.levels.SKUs[line.SKU].Level.Available < line.Units
+		return len(r.draft.Lines) > 1 && b.levels.SKUs[line.SKU].Available < line.Units
 	})
 	if err := b.levels.Cover(r.draft); err != nil {`}}},
 		{"order-left-out", system.MySQL, "rows-locked",

@@ -169,8 +169,8 @@ func (b *batch) freeKeys(tx order.Tx) error {
 func (b *batch) move(r *request) {
 	for _, line := range r.order.Lines {
 		sku, change := b.levels.SKUs[line.SKU], r.kind().Change(line.Units)
-		sku.Level.Available += change.Available
-		sku.Level.Reserved += change.Reserved
+		sku.Available += change.Available
+		sku.Reserved += change.Reserved
 		b.levels.SKUs[line.SKU] = sku
 	}
 }

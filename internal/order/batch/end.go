@@ -148,7 +148,7 @@ func (b *batch) takeReserved(moves func(*request) bool) {
 			return true
 		}
 		for _, line := range r.order.Lines {
-			if b.levels.SKUs[line.SKU].Level.Reserved < line.Units {
+			if b.levels.SKUs[line.SKU].Reserved < line.Units {
 				r.refusal = fmt.Errorf("sku %q: %w", line.SKU, order.ErrNotReserved)
 				return false
 			}

@@ -28,7 +28,7 @@ func (s *Seller) queueOf(r *request) *queue {
 	q := &s.selling
 	for _, line := range r.order.Lines {
 		switch sku, known := s.known[line.SKU]; {
-		case known && sku.Level.Available == 0:
+		case known && sku.Available == 0:
 			return &s.soldOut
 		case s.lockedByOthers[line.SKU]:
 			q = &s.behind
