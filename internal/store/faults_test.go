@@ -31,7 +31,7 @@ func TestClassify(t *testing.T) {
 		{lost, []error{
 			server(1040), server(1053), server(1158), server(1927), server(4031), mysql.ErrInvalidConn, driver.ErrBadConn, io.ErrUnexpectedEOF,
 			&net.OpError{Op: "dial", Err: errors.New("refused")},
-			notPrimaryError("it is read-only"), noPrimaryError{text: "db1: Error 1142"},
+			noPrimaryError{text: "db1: Error 1142"},
 		}},
 		{other, []error{
 			server(1064), server(3819), context.Canceled, context.DeadlineExceeded, // the last has the methods of a network error

@@ -59,7 +59,7 @@ type member struct {
 func newGroup(ctx context.Context, configs []*mysql.Config) (*group, error) {
 	g := &group{lost: time.Now(), found: make(chan struct{})}
 	for _, config := range configs {
-		m := &member{host: config.Addr, timeout: config.Timeout, reason: notPrimaryError("was not asked yet"), conns: map[*memberConn]bool{}}
+		m := &member{host: config.Addr, timeout: config.Timeout, reason: noPrimaryError{"was not asked yet", true}, conns: map[*memberConn]bool{}}
 		watch, err := mysql.NewConnector(config)
 		if err != nil {
 			return nil, err
@@ -168,7 +168,7 @@ func (g *group) note(m *member, reason error) {
 		g.found = make(chan struct{})
 	}
 	for _, other := range g.members {
-		if other == g.primary || g.primary == nil && !isNotPrimary(other.reason) {
+		if other == g.primary || g.primary == nil && !errors.As(other.reason, new(noPrimaryError)) {
 			continue
 		}
 		for conn := range other.conns {
@@ -242,7 +242,7 @@ const primaryQuestion = `SELECT CASE
 	/*!80000 FROM performance_schema.replication_group_members */`
 
 // ask asks a member whether it is the primary, on a connection that it opens if there is none. It returns the connection,
-// or nil if that does not work, and a notPrimaryError if the member says that it is not the primary.
+// or nil if that does not work, and a noPrimaryError if the member says that it is not the primary.
 func (m *member) ask(ctx context.Context, by driver.Connector, conn driver.Conn) (_ driver.Conn, err error) {
 	limited, cancel := context.WithTimeout(ctx, m.timeout)
 	defer cancel()
@@ -262,7 +262,7 @@ func (m *member) ask(ctx context.Context, by driver.Connector, conn driver.Conn)
 		return nil, m.explain(ctx, err)
 	}
 	if reason := fmt.Sprintf("%s", answer[0]); reason != "" {
-		return conn, notPrimaryError(reason)
+		return conn, noPrimaryError{reason, true}
 	}
 	return conn, nil
 }
@@ -278,15 +278,8 @@ func (m *member) explain(ctx context.Context, err error) error {
 	return err
 }
 
-// notPrimaryError is a member's own reason why it is not the primary.
-type notPrimaryError string
-
-func (e notPrimaryError) Error() string { return string(e) }
-
-func isNotPrimary(err error) bool { return errors.As(err, new(notPrimaryError)) }
-
-// noPrimaryError names each host and why it was not chosen. It does not wrap the reasons: a request may be sent again
-// whatever they are.
+// noPrimaryError is a member's own reason why it is not the primary, or names each host and why it was not chosen. It does not
+// wrap the reasons: a request may be sent again whatever they are.
 type noPrimaryError struct {
 	text       string
 	mayRecover bool // waiting can help

@@ -340,7 +340,7 @@ func classify(err error) fault {
 		return sqliteFault(local.Code())
 	}
 	var network net.Error
-	if errors.As(err, new(noPrimaryError)) || isNotPrimary(err) || errors.Is(err, driver.ErrBadConn) || errors.Is(err, mysql.ErrInvalidConn) ||
+	if errors.As(err, new(noPrimaryError)) || errors.Is(err, driver.ErrBadConn) || errors.Is(err, mysql.ErrInvalidConn) ||
 		errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) ||
 		errors.As(err, &network) && !isContext(err) { // context.DeadlineExceeded is also a net.Error
 		return lost
