@@ -20,6 +20,7 @@ import (
 	"github.com/chromedp/chromedp"
 	"github.com/chromedp/chromedp/kb"
 
+	"example.com/shop/internal/app"
 	"example.com/shop/internal/testserver"
 	"example.com/shop/loadtest/crowd"
 	"example.com/shop/loadtest/result"
@@ -52,8 +53,8 @@ func startUI(t *testing.T, args ...string) uiRun {
 		cancel()
 		_ = reader.Close()
 		wait.Wait()
-		if code := <-ended; code != exitOK {
-			t.Errorf("exit code: got %d, want %d", code, exitOK)
+		if code := <-ended; code != app.ExitDone {
+			t.Errorf("exit code: got %d, want %d", code, app.ExitDone)
 		}
 		if left, err := filepath.Glob(filepath.Join(temp, "shop-loadtest-*")); err != nil || len(left) > 0 {
 			t.Errorf("left behind: got %v, %v, want nothing", left, err)

@@ -53,14 +53,7 @@ func main() {
 	// A write to a closed pipe or connection is an error like any other: it must not end the program before it has stopped
 	// what it started.
 	signal.Ignore(syscall.SIGPIPE)
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
-	// A second Ctrl-C does not wait for the clean-up, but not within 100 ms: timeout(1) sends one to the process and one to
-	// its group.
-	context.AfterFunc(ctx, func() {
-		time.Sleep(100 * time.Millisecond)
-		stop()
-	})
-	os.Exit(run(ctx, os.Args[1:], os.Getenv, os.Stdout, os.Stderr))
+	os.Exit(run(app.UntilSignal(syscall.SIGHUP), os.Args[1:], os.Getenv, os.Stdout, os.Stderr))
 }
 
 // environment is what a command gets from its surroundings.
@@ -70,13 +63,9 @@ type environment struct {
 	terminal       func(io.Writer) bool
 }
 
-// Exit codes.
-const (
-	exitOK     = 0
-	exitBroken = 1 // a strategy was not as it is designed to be, or the work could not be done
-	exitUsage  = 2
-	exitUnread = 141 // the reader of the output has ended, as in: loadtest --help | head; SIGPIPE ends other programs with this code
-)
+// exitUnread is the exit code if the reader of the output has ended, as in: loadtest --help | head. SIGPIPE ends other programs
+// with this code.
+const exitUnread = 141
 
 var (
 	errBroken = errors.New("a strategy was not as it is designed to be") // the report says which
@@ -88,7 +77,7 @@ var abouts = kong.Vars{ //nolint:gochecknoglobals // a constant
 	"race": raceAbout, "step": step.About, "explore": step.ExploreAbout, "faults": faults.About,
 }
 
-// run is the whole program. It returns the exit code: exitOK if every strategy that is designed to be correct was, and
+// run is the whole program. It returns the exit code: app.ExitDone if every strategy that is designed to be correct was, and
 // answered every buyer.
 func run(ctx context.Context, args []string, getenv func(string) string, stdout, stderr io.Writer) int {
 	helpShown := false
@@ -109,7 +98,7 @@ func run(ctx context.Context, args []string, getenv func(string) string, stdout,
 	}
 	parsed, err := parser.Parse(args)
 	if helpShown {
-		return exitOK
+		return app.ExitDone
 	}
 	if err == nil {
 		err = app.RefuseEmpty(parsed)
@@ -121,17 +110,17 @@ func run(ctx context.Context, args []string, getenv func(string) string, stdout,
 	}
 	switch _, ofFile := errors.AsType[*fs.PathError](err); {
 	case err == nil:
-		return exitOK
+		return app.ExitDone
 	case ofFile && errors.Is(err, syscall.EPIPE):
 		return exitUnread
 	case errors.Is(err, errUsage), errors.Is(err, step.ErrSchedule):
 		fmt.Fprintf(stderr, "loadtest: %v\nEach command has a --help: go run ./loadtest --help\n", err)
-		return exitUsage
+		return app.ExitUsage
 	case ctx.Err() != nil:
 		err = errors.Join(errors.New("interrupted"), err)
 	}
 	fmt.Fprintln(stderr, "loadtest:", err)
-	return exitBroken
+	return app.ExitFailed
 }
 
 // help is kong's, and the footer of the command.

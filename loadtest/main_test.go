@@ -11,6 +11,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"example.com/shop/internal/app"
 	"example.com/shop/internal/testserver"
 	"example.com/shop/loadtest/result"
 )
@@ -185,10 +186,10 @@ func TestRun_target(t *testing.T) {
 		stderr   string
 		judged   bool
 	}{
-		"a broken promise": {"liar", true, "", exitBroken, "Designed to be correct and was not: liar.", true},
-		"no promise":       {"honest", false, "", exitOK, "None of these strategies is designed to be correct.", true},
-		"expired":          {"hasty", true, "expired", exitBroken, "start the shop with a longer --pay-within", false},
-		"no lab":           {"", false, "", exitBroken, "go run ./cmd/lab", false},
+		"a broken promise": {"liar", true, "", app.ExitFailed, "Designed to be correct and was not: liar.", true},
+		"no promise":       {"honest", false, "", app.ExitDone, "None of these strategies is designed to be correct.", true},
+		"expired":          {"hasty", true, "expired", app.ExitFailed, "start the shop with a longer --pay-within", false},
+		"no lab":           {"", false, "", app.ExitFailed, "go run ./cmd/lab", false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -261,8 +262,8 @@ func TestRun_usage(t *testing.T) {
 		t.Run(strings.Join(tt.args, " "), func(t *testing.T) {
 			t.Parallel()
 			code, stdout, stderr := start(t, tt.args...)
-			if code != exitUsage || !stderr.Has(tt.want) || stdout.String() != "" {
-				t.Errorf("got exit code %d, want %d, on stdout nothing and on stderr %q:\n%s\n%s", code, exitUsage, tt.want, stdout.String(), stderr.String())
+			if code != app.ExitUsage || !stderr.Has(tt.want) || stdout.String() != "" {
+				t.Errorf("got exit code %d, want %d, on stdout nothing and on stderr %q:\n%s\n%s", code, app.ExitUsage, tt.want, stdout.String(), stderr.String())
 			}
 		})
 	}
@@ -276,8 +277,8 @@ func TestRun_help(t *testing.T) {
 	} {
 		code, stdout, _ := start(t, append(strings.Fields(command), "--help")...)
 		for _, want := range wants {
-			if code != exitOK || !stdout.Has(want) {
-				t.Errorf("%s --help: got %d, want %d and %q in\n%s", command, code, exitOK, want, stdout.String())
+			if code != app.ExitDone || !stdout.Has(want) {
+				t.Errorf("%s --help: got %d, want %d and %q in\n%s", command, code, app.ExitDone, want, stdout.String())
 			}
 		}
 	}

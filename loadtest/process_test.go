@@ -13,6 +13,7 @@ import (
 
 	"go.uber.org/goleak"
 
+	"example.com/shop/internal/app"
 	"example.com/shop/internal/testserver"
 )
 
@@ -60,8 +61,8 @@ func TestRun_descriptors_of_shop(t *testing.T) {
 	shop := newLab(t, "right", true)
 	shop.problem = "too-few-descriptors"
 	code, stdout, stderr := start(t, "--target", shop.URL, "--strategies", "right", "--buyers", "20", "--stock", "5")
-	if code != exitBroken || !stderr.Has("too few file descriptors") || stdout.Has("undersold") || stdout.Has("verdict") {
-		t.Errorf("got %d, want %d, the reason and no verdict:\n%s\n%s", code, exitBroken, stdout.String(), stderr.String())
+	if code != app.ExitFailed || !stderr.Has("too few file descriptors") || stdout.Has("undersold") || stdout.Has("verdict") {
+		t.Errorf("got %d, want %d, the reason and no verdict:\n%s\n%s", code, app.ExitFailed, stdout.String(), stderr.String())
 	}
 }
 
@@ -95,8 +96,8 @@ func TestRun_interrupted(t *testing.T) {
 	}
 	_ = program.Wait()
 	left, err := os.ReadDir(temp)
-	if code := program.ProcessState.ExitCode(); code != exitBroken || err != nil || len(left) > 0 {
-		t.Errorf("got exit code %d, %v, %v left, want %d and nothing", code, err, left, exitBroken)
+	if code := program.ProcessState.ExitCode(); code != app.ExitFailed || err != nil || len(left) > 0 {
+		t.Errorf("got exit code %d, %v, %v left, want %d and nothing", code, err, left, app.ExitFailed)
 	}
 	if !stderr.Has("interrupted") || !stdout.Has("\nnone ") {
 		t.Errorf("want the first race in\n%s\n%s", stdout.String(), stderr.String())

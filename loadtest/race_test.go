@@ -11,6 +11,7 @@ import (
 
 	"github.com/alecthomas/kong"
 
+	"example.com/shop/internal/app"
 	"example.com/shop/internal/testserver"
 	"example.com/shop/loadtest/result"
 	"example.com/shop/loadtest/shopclient"
@@ -40,8 +41,8 @@ func raced(t *testing.T, args ...string) (r result.Report, stdout, stderr *tests
 	t.Helper()
 	file := filepath.Join(t.TempDir(), "report.json")
 	code, stdout, stderr := start(t, append(args, "--json", file)...)
-	if code != exitOK {
-		t.Fatalf("exit code: got %d, want %d; stderr:\n%s\n%s", code, exitOK, stderr.String(), stdout.String())
+	if code != app.ExitDone {
+		t.Fatalf("exit code: got %d, want %d; stderr:\n%s\n%s", code, app.ExitDone, stderr.String(), stdout.String())
 	}
 	return loadReport(t, file), stdout, stderr
 }
@@ -104,8 +105,8 @@ func TestRun_duration(t *testing.T) {
 	args := []string{"--target", shop.URL, "--strategies", "busy", "--buyers", "5", "--stock", "1000000000", "--duration", "1s", "--json", "-"}
 	code, stdout, stderr := start(t, args...)
 	r := parseReport(t, stdout.String())
-	if s := r.Strategies[0]; code != exitOK || r.Run.Seconds != 1 || s.Acknowledged <= 5 || s.Orders < s.Acknowledged {
-		t.Errorf("got exit code %d, %+v; want %d, and orders for a second", code, s, exitOK)
+	if s := r.Strategies[0]; code != app.ExitDone || r.Run.Seconds != 1 || s.Acknowledged <= 5 || s.Orders < s.Acknowledged {
+		t.Errorf("got exit code %d, %+v; want %d, and orders for a second", code, s, app.ExitDone)
 	}
 	if want := "5 buyers want one of 1,000,000,000 units each, again and again for 1 s,"; !stderr.Has(want) {
 		t.Errorf("stderr: want %q in\n%s", want, stderr.String())

@@ -38,10 +38,10 @@ func (e UsageError) Unwrap() error { return e.Err }
 // ErrPrinted means that a command has failed and printed why.
 var ErrPrinted = errors.New("failed")
 
-// UntilSignal returns a context that ends with the first SIGINT or SIGTERM. A second one kills the process, but not within
-// 100 ms: timeout(1) sends one to the process and one to its group.
-func UntilSignal() context.Context {
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+// UntilSignal returns a context that ends with the first SIGINT, SIGTERM or other signal given. A second one kills the process,
+// but not within 100 ms: timeout(1) sends one to the process and one to its group.
+func UntilSignal(others ...os.Signal) context.Context {
+	ctx, stop := signal.NotifyContext(context.Background(), append(others, os.Interrupt, syscall.SIGTERM)...)
 	context.AfterFunc(ctx, func() {
 		time.Sleep(100 * time.Millisecond)
 		stop()
