@@ -78,9 +78,7 @@ func (p *Parts) openDatabase(ctx context.Context) (err error) {
 	if p.traces != nil {
 		o.Through = p.traces.Database(system)
 	}
-	if wrap := p.hooks.Database; wrap != nil {
-		o.Through = wrap(o.Through)
-	}
+	o.Through = wrapped(o.Through, p.hooks.Database)
 	if p.Database, err = openStore(ctx, p.DatabaseSettings, o); err != nil {
 		return err
 	}
@@ -113,19 +111,13 @@ func (p *Parts) openLocker(ctx context.Context) (err error) {
 		}
 	}
 	p.locker = p.NewLocker(strategy.SharedLock, p.lockStore)
-	p.Locker = strategy.LockerOf(p.locker)
-	if wrap := p.hooks.Locker; wrap != nil {
-		p.Locker = wrap(p.Locker)
-	}
+	p.Locker = wrapped(strategy.LockerOf(p.locker), p.hooks.Locker)
 	return nil
 }
 
 // NewLocker opens a locker with metrics under its name.
 func (p *Parts) NewLocker(name string, b lock.Backend) *lock.Locker {
-	observer := p.metrics.Lock(name)
-	if wrap := p.hooks.Observer; wrap != nil {
-		observer = wrap(observer)
-	}
+	observer := wrapped(p.metrics.Lock(name), p.hooks.Observer)
 	locker := lock.New(b, lock.Options{TTL: p.LockTTL, MaxWait: p.LockWait, Observer: observer})
 	p.metrics.Queue(name, locker.Queued)
 	p.OnClose("locker "+name, locker.Close)
@@ -134,13 +126,10 @@ func (p *Parts) NewLocker(name string, b lock.Backend) *lock.Locker {
 
 func (p *Parts) openOrders(ctx context.Context) (err error) {
 	p.Shop = strategy.Shop{
-		Store:   p.Database,
+		Store:   wrapped[order.Store](p.Database, p.hooks.Store),
 		MaxOpen: p.MaxOpenOrders,
 		// Enough time for a slow COMMIT, and little enough that orders can be sold under a short lease.
 		CommitTime: p.LockTTL / 10,
-	}
-	if wrap := p.hooks.Store; wrap != nil {
-		p.Shop.Store = wrap(p.Shop.Store)
 	}
 	if p.Strategy == "batch" {
 		p.Seller = p.NewSeller("batch", nil)
@@ -180,10 +169,7 @@ func (p *Parts) NewSeller(name string, locker strategy.Locker) *batch.Seller {
 	if p.traces != nil {
 		config.Share = p.traces.Share
 	}
-	if wrap := p.hooks.Batch; wrap != nil {
-		config = wrap(config)
-	}
-	seller := batch.New(config)
+	seller := batch.New(wrapped(config, p.hooks.Batch))
 	p.metrics.Queue(name, seller.Queued)
 	p.OnClose(name, func() error { seller.Close(); return nil })
 	return seller
@@ -211,7 +197,7 @@ func (p *Parts) close() error {
 
 func (p *Parts) handlers(draining func() bool) (buyers, operator http.Handler) {
 	config := httpapi.Config{
-		Orders: p.orders,
+		Orders: wrapped[httpapi.Orders](p.orders, p.hooks.Orders),
 		Store:  p.Database,
 
 		Identify:      p.hooks.Identify,
@@ -244,9 +230,6 @@ func (p *Parts) handlers(draining func() bool) (buyers, operator http.Handler) {
 	}
 	if !p.TokenSecret.IsZero() {
 		config.Buyers = auth.New(p.TokenSecret)
-	}
-	if wrap := p.hooks.Orders; wrap != nil {
-		config.Orders = wrap(config.Orders)
 	}
 	buyers, operator = httpapi.New(config), httpapi.NewOperator(config)
 	if wrap := p.hooks.Handler; wrap != nil {
@@ -281,6 +264,14 @@ func (p *Parts) check(server string, optional bool, try func(context.Context) er
 	}}
 }
 
+// wrapped is a part as a hook changes it, which may be nil.
+func wrapped[T any](part T, hook func(T) T) T {
+	if hook == nil {
+		return part
+	}
+	return hook(part)
+}
+
 // Hooks are how a program changes a shop. Most wrap a part; Identify and Strategy replace one, as internal/lab does.
 type Hooks struct {
 	// Identify returns the buyer that sends a request below /v1/orders, and replaces tokens: the shop needs no TokenSecret, and
@@ -296,8 +287,7 @@ type Hooks struct {
 	Orders   func(httpapi.Orders) httpapi.Orders
 	Handler  func(buyers, operator http.Handler) http.Handler // of the buyers' listener; it may show OperatorToken
 
-	// Strategy returns the strategy to sell by instead of Settings.Strategy. It is called when all parts but the HTTP API
-	// are open.
+	// Strategy returns what to sell by instead of Settings.Strategy. It is called when all parts but the HTTP API are open.
 	Strategy func(context.Context, *Parts) (order.Strategy, error)
 
 	// Spans takes what is traced; nil for no traces.
