@@ -53,14 +53,7 @@ type Tally struct {
 }
 
 func (t *Tally) add(o Outcome) {
-	switch o {
-	case Ordered:
-		t.Ordered.Add(1)
-	case Refused:
-		t.Refused.Add(1)
-	case Failed, Unknown:
-		t.Errors.Add(1)
-	}
+	[...]*atomic.Int64{Unknown: &t.Errors, Ordered: &t.Ordered, Refused: &t.Refused, Failed: &t.Errors}[o].Add(1)
 }
 
 // ErrDescriptors means that a process may open too few files and connections: a limit of the machine, and no verdict.
