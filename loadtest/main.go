@@ -50,8 +50,7 @@ type commands struct {
 }
 
 func main() {
-	// A write to a closed pipe or connection is an error like any other: it must not end the program before it has stopped
-	// what it started.
+	// A write to a closed pipe is an error like any other: it must not end the program before it has cleaned up.
 	signal.Ignore(syscall.SIGPIPE)
 	os.Exit(run(app.UntilSignal(syscall.SIGHUP), os.Args[1:], os.Getenv, os.Stdout, os.Stderr))
 }
@@ -63,8 +62,7 @@ type environment struct {
 	terminal       func(io.Writer) bool
 }
 
-// exitUnread is the exit code if the reader of the output has ended, as in: loadtest --help | head. SIGPIPE ends other programs
-// with this code.
+// exitUnread is the exit code where the reader has ended, as in: loadtest --help | head. SIGPIPE ends other programs with it.
 const exitUnread = 141
 
 var (
@@ -77,8 +75,7 @@ var abouts = kong.Vars{ //nolint:gochecknoglobals // a constant
 	"race": raceAbout, "step": step.About, "explore": step.ExploreAbout, "faults": faults.About,
 }
 
-// run is the whole program. It returns the exit code: app.ExitDone if every strategy that is designed to be correct was, and
-// answered every buyer.
+// run is the whole program. It returns the exit code, which raceCommand.Footer explains.
 func run(ctx context.Context, args []string, getenv func(string) string, stdout, stderr io.Writer) int {
 	helpShown := false
 	around := environment{getenv, stdout, stderr, isTerminal}

@@ -174,8 +174,7 @@ func (s screen) follow(strategy string, buyers int, t *crowd.Tally) (end func())
 	}
 }
 
-// newShopLog shows the first few errors of the shops that were started: an error of one buyer is often that of a
-// thousand.
+// newShopLog shows the shops' first few errors: an error of one buyer is often that of a thousand.
 func newShopLog(w io.Writer) *slog.Logger {
 	handler := slog.NewTextHandler(&firstFew{to: w, left: 5}, &slog.HandlerOptions{Level: slog.LevelError})
 	return slog.New(handler).With("from", "shop")

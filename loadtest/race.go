@@ -153,8 +153,7 @@ func (l loadTest) race(ctx context.Context, s shopclient.Strategy, tally *crowd.
 	if err != nil {
 		return r, fmt.Errorf("audit: %w", err)
 	}
-	// After the books have settled, or an order that is still on its way would be found by one of the two and not by
-	// the other.
+	// After the books have settled, or only one of the two would find an order that is still on its way.
 	if err := race.Recheck(ctx, log); err != nil {
 		return r, fmt.Errorf("recheck: %w", err)
 	}

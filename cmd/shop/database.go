@@ -17,8 +17,7 @@ import (
 	"example.com/shop/internal/store"
 )
 
-// open opens the database of a command. With create it creates the data folder; without, a folder without a shop is an
-// error.
+// open opens the database of a command. With create it makes the data folder; else a folder without a shop is an error.
 func (p *program) open(ctx context.Context, create bool, s app.DatabaseSettings) (*store.Store, error) {
 	s.Log = p.log
 	switch {

@@ -69,8 +69,7 @@ func (s *serveCommand) Run(ctx context.Context, p *program) error {
 	})
 }
 
-// secrets reads the given secrets, and makes the missing ones of a shop without servers. made is the part of the greeting
-// that shows tokens.
+// secrets reads the given secrets, and makes the missing ones of a shop without servers. made is the greeting's tokens.
 func (s *serveCommand) secrets() (made string, err error) {
 	withoutServers := s.MySQL == "" && s.Redis == ""
 	if withoutServers {

@@ -88,8 +88,7 @@ func MySQLAddress(dsn string) (string, error) {
 	return strings.Join(hosts, ",") + "/" + configs[0].DBName, nil
 }
 
-// Announce logs that the shop waits for a server, if that takes longer than a running server needs. The caller calls
-// over when the wait has ended.
+// Announce logs that the shop waits for a server, if it waits for longer than a running one needs, until over is called.
 func (s DatabaseSettings) Announce(server string) (over func()) {
 	t := time.AfterFunc(200*time.Millisecond, func() {
 		s.log().Info("waiting for "+server, "at_most", s.StartTimeout)
@@ -294,8 +293,7 @@ func (f TLSFiles) config(prefix string) (*tls.Config, error) {
 	return config, nil
 }
 
-// refusedTLS reports a permanent error of TLS: the server does not speak it, its certificate cannot be verified, or it
-// ended the handshake.
+// refusedTLS reports a permanent error of TLS: the server does not speak it, has a bad certificate, or ended the handshake.
 func refusedTLS(err error) bool {
 	var remote *net.OpError // a server's alert after the handshake of TLS 1.3
 	return errors.As(err, new(tls.RecordHeaderError)) || errors.As(err, new(*tls.CertificateVerificationError)) ||

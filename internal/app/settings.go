@@ -48,8 +48,7 @@ type Settings struct {
 
 	OperatorListen string `group:"Security" env:"SHOP_OPERATOR_LISTEN" placeholder:"ADDR" help:"Address of the operator's API, metrics and profiles, host:port."`
 
-	// The defaults are more than a person can click, and more than an honest buyer leaves unpaid. Another program may have
-	// others.
+	// The defaults: more than a person can click, and than an honest buyer leaves unpaid. Another program may have others.
 	RateLimit     int `group:"Limits" env:"SHOP_RATE_LIMIT" default:"${rate_limit=20}" help:"Requests per second that one buyer may send to place, pay or cancel orders, over all instances, and five times as many in a burst; as many as in a burst, reads among them, may be in progress at a time on one instance; more get a 429. 1 to 100000, 0 for neither limit."`
 	MaxOpenOrders int `group:"Limits" env:"SHOP_MAX_OPEN_ORDERS" default:"${max_open_orders=10}" help:"Orders that one buyer may have pending, over all instances; one more gets a 429. 1 to 1000, 0 for no limit."`
 	MaxInFlight   int `group:"Limits" env:"SHOP_MAX_IN_FLIGHT" default:"12000" help:"Requests that this instance works on or lets wait at a time; one more gets a 503. 1 to 100000; a waiting one takes about 50 KB."`
@@ -103,8 +102,7 @@ func (s DatabaseSettings) log() *slog.Logger {
 	return slog.New(observe.NewHandler(s.Log.Handler()))
 }
 
-// Check returns all errors of the settings of a shop with these hooks, each with the name of its command-line flag. It
-// contacts no server.
+// Check returns all errors of the settings of a shop with these hooks, each with its flag's name. It contacts no server.
 func Check(s Settings, h Hooks) error {
 	c := checks{s.checkDatabase(), CheckAddress("listen", s.Listen)}
 	if s.OperatorListen != "" {
@@ -149,8 +147,7 @@ func (s DatabaseSettings) checkDatabase() error {
 	return errors.Join(c...)
 }
 
-// The password of the servers in docker-compose.yml, and the operator's token there. They are published, so production
-// must not use them.
+// The servers' password and the operator's token in docker-compose.yml. They are published: not for production.
 const (
 	publishedPassword = "lab-only"
 	publishedToken    = "ZG9ja2VyLWNvbXBvc2UueW1sIHB1Ymxpc2hlcyBpdC4=" //nolint:gosec // it is meant to be known

@@ -179,8 +179,7 @@ func (s *server) serve() error {
 	return fmt.Errorf("%s: serve: %w", s.flag, err)
 }
 
-// close accepts no more connections and waits for the requests in flight. If ctx ends first, it cuts them off and
-// returns an error.
+// close accepts no more connections and waits for the requests in flight. If ctx ends first, it cuts them off and fails.
 func (s *server) close(ctx context.Context) error {
 	if err := s.Shutdown(ctx); err != nil {
 		return errors.Join(err, s.Close())

@@ -144,8 +144,7 @@ type route struct {
 	query        []string // the URL's query parameters that it takes
 }
 
-// engine serves these routes, each GET also as HEAD, and answers any other request with a problem, after the same
-// checks as a route for this caller.
+// engine serves these routes, each GET also as HEAD, and answers other requests with a problem, after its caller's checks.
 func (a *api) engine(others caller, routes []route) http.Handler {
 	a.others = others
 	gin.SetMode(gin.ReleaseMode) // before New, which prints in any other mode

@@ -126,8 +126,7 @@ func (a *api) metrics(c *call) (int, any, error) {
 	return 0, nil, nil
 }
 
-// profile answers with what `go tool pprof` reads, below /debug/pprof/. It does not serve the command line, which may
-// contain the database's password.
+// profile answers with what `go tool pprof` reads, but not with the command line, which may have the database's password.
 func profile(c *call) (int, any, error) {
 	name := c.Param("profile")
 	answer := map[string]http.HandlerFunc{"profile": pprof.Profile, "symbol": pprof.Symbol, "trace": pprof.Trace}[name]

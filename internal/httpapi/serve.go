@@ -58,12 +58,10 @@ func (c *call) value(header string) string {
 	return strings.Join(c.Request.Header.Values(header), "\n")
 }
 
-// requestIDRule is the rule for a request's X-Request-Id, which is answered and logged: 1 to 64 letters, digits or any
-// of ._:/+=@- .
+// requestIDRule is the rule for an X-Request-Id, which is answered and logged: 1 to 64 letters, digits or any of ._:/+=@- .
 var requestIDRule = regexp.MustCompile(`^[A-Za-z0-9._:/+=@-]{1,64}$`)
 
-// serve returns the handler of a route: it sets the headers, admits the request, answers, and writes its line of the
-// log.
+// serve returns the handler of a route: it sets the headers, admits the request, answers, and logs a line.
 func (a *api) serve(r route) gin.HandlerFunc {
 	var limit *reads
 	if r.caller == reader || r.caller == buyer && r.method == http.MethodGet {
@@ -225,8 +223,7 @@ func (a *api) identify(c *call) (err error) {
 	return err
 }
 
-// inAPI reports whether the limits and the check of the URL apply: not to health checks, scrapes and profiles, which
-// may have other parameters.
+// inAPI reports whether the limits and the check of the URL apply: not to health checks, scrapes and profiles.
 func (c *call) inAPI() bool { return strings.HasPrefix(c.route.path, "/v1/") }
 
 // check refuses repeated headers, impossible names of SKUs and ids of orders, query parameters other than the route's, and
@@ -303,8 +300,7 @@ func decode(c *call, v any) error {
 	return nil
 }
 
-// strictly adds to what json refuses anyway, such as a field that comes twice, "SKU" for "sku" and bad UTF-8: unknown
-// fields, and null at any depth.
+// strictly refuses unknown fields, and null at any depth. json refuses repeated fields, "SKU" for "sku" and bad UTF-8.
 var strictly = strictjson.JoinOptions( //nolint:gochecknoglobals // a constant
 	strictjson.RejectUnknownMembers(true),
 	strictjson.WithUnmarshalers(strictjson.UnmarshalFromFunc(func(d *jsontext.Decoder, _ any) error {

@@ -21,9 +21,8 @@
 //	OTEL_EXPORTER_OTLP_ENDPOINT=http://collector:4318   or OTEL_EXPORTER_OTLP_TRACES_ENDPOINT
 //
 // OTEL_TRACES_EXPORTER=none or OTEL_SDK_DISABLED=true also switches it off. Package otlp, which reads the variables, sends
-// traces as OTLP over HTTP, in protobuf.
-// OTEL_EXPORTER_OTLP_HEADERS, OTEL_SERVICE_NAME (default "shop"), OTEL_RESOURCE_ATTRIBUTES, OTEL_TRACES_SAMPLER and
-// OTEL_BSP_ count as well.
+// traces as OTLP over HTTP, in protobuf. OTEL_EXPORTER_OTLP_HEADERS, OTEL_SERVICE_NAME (default "shop"),
+// OTEL_RESOURCE_ATTRIBUTES, OTEL_TRACES_SAMPLER and OTEL_BSP_ count as well.
 //
 //   - A request is one trace: the HTTP server's span, below it one for each SQL statement, BEGIN and COMMIT included,
 //     and for each Redis command. A W3C traceparent of the request is continued. Under load the lock sends the commands

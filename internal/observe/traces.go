@@ -55,8 +55,7 @@ func (t *Traces) Close() {
 	_ = t.provider.Shutdown(ctx)
 }
 
-// ofRequests drops the spans of calls to a server outside a request, such as the renewal of a lease: each would be a
-// trace of a single span.
+// ofRequests drops the spans of calls to a server outside a request, such as renewals: each would be a trace by itself.
 type ofRequests struct{ sdk.SpanProcessor }
 
 func (p ofRequests) OnEnd(s sdk.ReadOnlySpan) {
@@ -65,8 +64,7 @@ func (p ofRequests) OnEnd(s sdk.ReadOnlySpan) {
 	}
 }
 
-// HTTP returns the middleware that makes a span of each request, except on routes for which leftOut returns true. It
-// has to be the outermost one.
+// HTTP returns the outermost middleware, which makes a span of each request but on routes for which leftOut returns true.
 func (t *Traces) HTTP(leftOut func(route string) bool) gin.HandlerFunc {
 	return otelgin.Middleware("",
 		otelgin.WithTracerProvider(t.provider),

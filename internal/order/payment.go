@@ -11,8 +11,7 @@ import (
 	"example.com/shop/internal/stock"
 )
 
-// OwnWord begins the id of the payment that is recorded when a buyer pays on the buyer's own word. The id of the order
-// follows.
+// OwnWord begins the id of the payment that is recorded when a buyer pays on the buyer's own word. The order's id follows.
 const OwnWord = "buyer:"
 
 // Payment is a payment provider's word that a buyer has paid for an order. It is on record for ever, under the provider's
@@ -69,8 +68,7 @@ func (p Payment) validate() error {
 	return nil
 }
 
-// Refusal returns the code of the reason why the order refuses a payment of this amount, or an empty string if the payment
-// pays the order.
+// Refusal returns the code of the reason why the order refuses a payment of this amount; empty if the payment pays it.
 func (f Found) Refusal(amount stock.Money) string {
 	switch {
 	case f.Status == Paid:

@@ -39,8 +39,7 @@ func Promises() []Promise {
 	}
 }
 
-// Account is everything that is known about the units of one SKU, from three sources that must agree: the level, the
-// ledger and the orders.
+// Account is all that is known of the units of a SKU, from three sources that must agree: level, ledger and orders.
 type Account struct {
 	SKU          string
 	Level        Level

@@ -2,8 +2,7 @@ package store
 
 import "example.com/shop/internal/stock"
 
-// check looks for one kind of difference. Its query returns the SKU and the order that a difference concerns, NULL for
-// none, then what detail mentions.
+// check looks for one kind of difference. Its query returns SKU and order, NULL for none, then what detail mentions.
 type check struct {
 	invariant stock.Invariant
 	detail    string // a format with one %s for each further column
@@ -44,8 +43,7 @@ var checks = []check{ //nolint:gochecknoglobals // a table
 		JOIN orders AS o ON o.id = k.order_id
 		WHERE (k.fingerprint LIKE 'pay:%' AND o.status <> 'paid' OR k.fingerprint LIKE 'cancel:%' AND o.status <> 'cancelled')
 		AND ` + orderHasSKU},
-	// The hint, which SQLite ignores, makes MySQL sort instead of using a temporary table, which takes three times as
-	// long.
+	// The hint, which SQLite ignores, makes MySQL sort. A temporary table would take three times as long.
 	{stock.I4, "fence %s was accepted more than once: its reservations are from %s to %s", `
 		SELECT /*! SQL_BIG_RESULT */ m.sku, NULL, m.fence, CAST(MIN(m.created_at) AS CHAR), CAST(MAX(m.created_at) AS CHAR)
 		FROM movements AS m

@@ -114,8 +114,7 @@ func (s *Store) Pending(ctx context.Context) (bool, error) {
 // when the connection ends.
 type migrationLock struct{}
 
-// lockName is unique among the schemas of the server. The schema's name is hashed, because a lock's name has at most 64
-// characters.
+// lockName is unique on the server. The schema's name is hashed, because a lock's name has at most 64 characters.
 const lockName = "CONCAT('migrate:', LEFT(SHA2(DATABASE(), 256), 40))"
 
 func (migrationLock) SessionLock(ctx context.Context, conn *sql.Conn) error {

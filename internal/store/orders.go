@@ -191,8 +191,7 @@ func (t *tx) EndAll(ids map[order.Status][]string) error {
 	return failed(done.Error, "end %d orders", len(all))
 }
 
-// LockBuyers implements order.Tx. A new buyer gets a row. It tries all at once, as nearly always it can, or else each half
-// of them.
+// LockBuyers implements order.Tx. A new buyer gets a row. It tries all at once, as nearly always it can, or else each half.
 func (t *tx) LockBuyers(buyers ...string) (others []string, err error) {
 	if len(buyers) == 0 {
 		return nil, nil
@@ -295,8 +294,7 @@ func (t *tx) AddBought(units map[order.BuyerSKU]int64) error {
 	return failed(t.db.Exec("INSERT INTO buyer_units (sku, buyer, units) VALUES ?"+known, rows).Error, "count what was bought")
 }
 
-// dbTime is a column of type DATETIME(6): UTC, whole microseconds. SQLite's driver returns such a column as text,
-// MySQL's as a time.
+// dbTime is a DATETIME(6): UTC, whole microseconds. SQLite's driver returns it as text, MySQL's as a time.
 type dbTime struct{ time.Time }
 
 // timeLayout is how SQLite keeps times. All have the same length, so that text sorts as time does.

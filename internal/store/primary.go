@@ -177,8 +177,7 @@ func (g *group) note(m *member, reason error) {
 	}
 }
 
-// confirm returns the result of a commit that begins after the call. Calls share it: one commit at a time is enough for
-// any number of refusals.
+// confirm returns the result of a commit that begins after the call. Calls share it: one at a time is enough for all.
 func (g *group) confirm(ctx context.Context, commit func(context.Context) error) error {
 	done := g.next.DoChan("", func() (any, error) {
 		g.confirming.Lock()

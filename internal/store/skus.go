@@ -95,8 +95,7 @@ func (s *Store) SetLimitPerBuyer(ctx context.Context, sku string, perBuyer int64
 	return after, s.confirm(ctx, seen, explain(ctx, fmt.Sprintf("limit sku %q per buyer", sku), err))
 }
 
-// countUnits adds up what the buyers of a SKU have if it has a limit. The SKU's row is locked, so that none of its orders
-// is placed or ended meanwhile.
+// countUnits adds up what the buyers of a SKU with a limit have. Its row is locked: no order of it begins or ends meanwhile.
 const countUnits = `
 	INSERT INTO buyer_units SELECT l.sku, o.buyer, SUM(l.units)
 	FROM skus AS s JOIN order_lines AS l ON l.sku = s.name JOIN orders AS o ON o.id = l.order_id

@@ -169,8 +169,7 @@ func (s *Store) inTx(ctx context.Context, fn func(*tx) error) error {
 	}
 }
 
-// inTxOnce is one attempt. After a failure or a panic before the COMMIT, the transaction is rolled back. The end of ctx
-// rolls it back until the COMMIT begins.
+// inTxOnce is one attempt. A failure, a panic or the end of ctx before the COMMIT begins rolls the transaction back.
 func (s *Store) inTxOnce(ctx context.Context, fn func(*tx) error) (err error) {
 	ctx, cancel := context.WithTimeoutCause(ctx, txTimeout, fmt.Errorf("%w: transaction took longer than %v", order.ErrBusy, txTimeout))
 	defer cancel()
@@ -252,8 +251,7 @@ type tx struct {
 	inserted []order.Order
 }
 
-// failed says in an error of the database, if it is one, what the statement was for. Deadlocks and lost connections stay
-// what they are, for inTx.
+// failed adds to an error of the database what the statement was for. Its kind, such as a deadlock, stays what it is.
 func failed(err error, format string, args ...any) error {
 	if err == nil || isDomain(err) {
 		return err

@@ -14,8 +14,7 @@ import (
 	"github.com/go-sql-driver/mysql"
 )
 
-// Link is the network between a client and one server: a relay in this process, which can be broken. One goroutine
-// breaks it, while connections are open.
+// Link is the network between a client and one server: a relay in this process, which one goroutine may break.
 type Link struct {
 	Addr string // where the client connects to
 
@@ -83,8 +82,7 @@ func NewLink(ctx context.Context, sql bool, target func() string) (*Link, error)
 	return l, nil
 }
 
-// Judged is a link to the database of a data source name, whose statements are judged, until the test ends. It returns
-// the name that leads through it.
+// Judged returns a link to a database, whose statements are judged until the test ends, and the DSN that leads through it.
 func Judged(t testing.TB, dsn string, judge func(statement string) Fate) (string, *Link) {
 	t.Helper()
 	config, err := mysql.ParseDSN(dsn)

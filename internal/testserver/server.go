@@ -83,8 +83,7 @@ func (s *Server) Close() error {
 	return testcontainers.TerminateContainer(s.container, testcontainers.StopTimeout(0))
 }
 
-// OpenRedis starts a Redis for a program that is no test. The caller closes it; where the process is killed before, the
-// reaper of testcontainers does.
+// OpenRedis starts a Redis for a program that is no test, which closes it; if that is killed, testcontainers' reaper does.
 func OpenRedis(ctx context.Context) (*Server, error) { return open(ctx, redisKind()) }
 
 // OpenMySQL is OpenRedis of a MySQL, whose commits are on disk when they return.

@@ -33,8 +33,7 @@ func StartMariaDB(t testing.TB) *Server { return Start(t, mariadbKind().durable(
 // StartMySQL is StartMariaDB of a MySQL.
 func StartMySQL(t testing.TB) *Server { return Start(t, mysqlKind().durable().start) }
 
-// StartMySQLTLS starts a MySQL for this test alone, which offers TLS and also takes clients without it. It gets PEM: a CA, and
-// a certificate and key of its own.
+// StartMySQLTLS starts a MySQL for this test alone, with TLS by these PEM. It also takes clients without TLS.
 func StartMySQLTLS(t testing.TB, ca, cert, key []byte) *Server {
 	return mysqlKind().startTLS(t, ca, cert, key)
 }
@@ -116,8 +115,7 @@ func (s *Server) DSN(t testing.TB) string {
 	return dsn
 }
 
-// NewSchema makes an empty schema of that name on a MySQL or MariaDB and returns its data source name, with this server
-// as its host, or those given.
+// NewSchema makes an empty schema on a MySQL or MariaDB and returns its data source name, with this server or those given.
 func (s *Server) NewSchema(ctx context.Context, name string, hosts ...*Server) (dsn string, err error) {
 	if hosts == nil {
 		hosts = []*Server{s}

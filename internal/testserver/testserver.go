@@ -59,8 +59,7 @@ type Runner struct{ m *testing.M }
 // Wrap returns the Runner of a package's tests.
 func Wrap(m *testing.M) Runner { return Runner{m: m} }
 
-// Run runs the tests, removes the containers that they shared, and returns the exit code: not 0 if a test failed or a
-// container is left.
+// Run runs the tests, removes the shared containers, and returns the exit code: not 0 if a test failed or one is left.
 func (r Runner) Run() int {
 	pool.starts = map[string]func() (*Server, error){}
 	code := r.m.Run()
@@ -77,8 +76,7 @@ func (r Runner) Run() int {
 	return code
 }
 
-// share returns the package's server of a kind. The first call starts it; a failure is kept, so that each test fails
-// with it at once.
+// share returns the package's server of a kind. The first call starts it; a failure is kept, and fails each test at once.
 func share(t testing.TB, k kind) *Server {
 	t.Helper()
 	k.direct = true // it is not started again

@@ -39,8 +39,7 @@ func zookeeperKind() kind {
 	}
 }
 
-// ZooKeeperStatus is the answer to the four-letter word srvr. A server that listens but does not serve answers without a mode,
-// which is an error here.
+// ZooKeeperStatus is the answer to the word srvr. A server that listens but does not serve has no mode: an error here.
 func ZooKeeperStatus(ctx context.Context, addr string) (string, error) {
 	conn, err := (&net.Dialer{Timeout: time.Second}).DialContext(ctx, "tcp", addr)
 	if err != nil {
@@ -56,8 +55,7 @@ func ZooKeeperStatus(ctx context.Context, addr string) (string, error) {
 	return string(answer), err
 }
 
-// OpenZooKeeperEnsemble starts three ZooKeepers that replicate each other, and returns when all serve. One says "Mode:
-// leader" in its ZooKeeperStatus.
+// OpenZooKeeperEnsemble starts three ZooKeepers that replicate each other. One has "Mode: leader" in its ZooKeeperStatus.
 func OpenZooKeeperEnsemble(ctx context.Context) (*Ensemble, error) {
 	return openEnsemble(ctx, groupSize, memberKind, nil)
 }

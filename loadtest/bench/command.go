@@ -85,8 +85,7 @@ func (c *Command) Run(ctx context.Context, k *kong.Context) error {
 	return err
 }
 
-// measure holds the cases, prints each, and stops what it has started. It returns the cases that were held also with an
-// error.
+// measure holds the cases, prints each, and stops what it has started. With an error, it returns those that were held.
 func (c *Command) measure(ctx context.Context, out, log io.Writer) (held []contest, err error) {
 	dir, err := os.MkdirTemp("", "shop-bench-")
 	if err != nil {

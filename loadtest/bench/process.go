@@ -56,8 +56,7 @@ func cpu(pids ...int) (sum time.Duration) {
 	return sum
 }
 
-// peak returns the most bytes that the process has had resident since forgetPeak or the start; 0 where there is no Linux to
-// say so.
+// peak returns the most bytes that the process has had resident since forgetPeak or the start; 0 where there is no Linux.
 func peak(pid int) (bytes int64) {
 	text, _ := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))
 	for line := range strings.Lines(string(text)) {
@@ -77,8 +76,7 @@ const anOrder = `{"id":"01930000-0000-7000-8000-000000000000","buyer":"buyer-1",
 	`"lines":[{"sku":"bench-20060102-150405-1","quantity":1,"price":{"minor":100,"currency":"EUR"}}],"total":{"minor":100,"currency":"EUR"},` +
 	`"created_at":"2026-01-01T00:00:00.123456Z","expires_at":"2026-01-02T00:00:00.123456Z"}`
 
-// serveNothing answers each order, payment and cancellation with 201 and the same body. That is what gin and net/http cost:
-// the ceiling for a shop.
+// serveNothing answers all with 201 and the same body. That is what gin and net/http cost: the ceiling for a shop.
 func serveNothing(ctx context.Context, stdout io.Writer) error {
 	gin.SetMode(gin.ReleaseMode)
 	engine := gin.New()

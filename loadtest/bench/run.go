@@ -107,8 +107,7 @@ func (r *run) hold(ctx context.Context, c *contest) error {
 	return nil
 }
 
-// crowd is measure where all buyers come once, to a process that was started for this and that has answered a few orders, so
-// that the memory it gains is theirs.
+// crowd is measure where all buyers come once, to a fresh process that is warm, so that the memory it gains is theirs.
 func (r *run) crowd(ctx context.Context, who row, c contest, _ time.Duration) (one round, err error) {
 	fresh, err := r.startOne(ctx, who.shops, who.strategy, 1)
 	if err != nil {
@@ -130,8 +129,7 @@ func (r *run) crowd(ctx context.Context, who row, c contest, _ time.Duration) (o
 	return one, err
 }
 
-// measure puts fresh SKUs up for sale, lets them be bought for this length and compares what the buyers were answered
-// with the shop's books.
+// measure puts fresh SKUs up for sale, lets them be bought for this length and compares the answers with the books.
 func (r *run) measure(ctx context.Context, who row, c contest, length time.Duration) (one round, err error) {
 	skus, err := r.newSKUs(ctx, who.shops, max(1, c.skus), c.units)
 	if err != nil {

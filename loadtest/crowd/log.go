@@ -203,8 +203,7 @@ func (r Race) recheck(ctx context.Context, conns *http.Client, turn int, record 
 	return nil
 }
 
-// Timeline is what some requests of a race did, by the shop's own account, ordered by the moment at which each read the
-// stock.
+// Timeline is what some requests of a race did, by the shop's own account, in the order in which they read the stock.
 type Timeline struct {
 	Requests []Request `json:"requests"`
 
@@ -213,16 +212,14 @@ type Timeline struct {
 	Pair []int `json:"pair,omitempty"`
 }
 
-// Request is one request. Its times are in microseconds since the earliest of its Timeline; 0 for steps that it did not
-// take.
+// Request is one request. Its times are in microseconds since the earliest of its Timeline; 0 for steps not taken.
 type Request struct {
 	Buyer    string `json:"buyer"`
 	Accepted bool   `json:"accepted"`
 	shopclient.Trace
 }
 
-// timeline shows at most n requests for the most wanted SKU, around the first pair if there is one; nil if the shop
-// reported no steps.
+// timeline shows at most n requests for the most wanted SKU, around the first pair, if any; nil if there are no traces.
 func (l Log) timeline(n int) *Timeline {
 	var all []Request
 	for _, r := range l.Records {

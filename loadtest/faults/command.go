@@ -152,8 +152,7 @@ func (c *Command) Run(ctx context.Context, k *kong.Context) error {
 	})
 }
 
-// runAll runs the histories, those on the same servers one after the other. With --servers docker, a fault that needs no server
-// is on MySQL.
+// runAll runs the histories, sorted by servers. With --servers docker, a fault that needs no server is on MySQL.
 func (c *Command) runAll(ctx context.Context, r *runner, chosen []fault, whole *report) error {
 	for i, f := range chosen {
 		if f.on == system.Embedded && c.Servers == "docker" {

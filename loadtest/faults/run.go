@@ -134,8 +134,7 @@ func (r *runner) run(ctx context.Context, f fault, h *history.History) error {
 	return ctx.Err()
 }
 
-// audit asks a shop for the payments to be refunded and for its own audit: what that has found, and where it has other levels
-// than the rows.
+// audit asks a shop for the payments to be refunded and for its own audit: its findings, and levels unlike the rows.
 func audit(ctx context.Context, operator *shopclient.Client, h *history.History) {
 	refused, err := operator.Refused(ctx)
 	if err != nil {

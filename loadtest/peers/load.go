@@ -75,8 +75,7 @@ func (g *guard) pass(hold time.Duration) {
 	g.passes.Add(1)
 }
 
-// patience is how long a turn that began in time may take until its peer is taken to hang: a lease that was merely lost has
-// run out by then.
+// patience is how long a turn may take until its peer is taken to hang: a lease that was merely lost has run out by then.
 const patience = ttl * 3 / 2
 
 var errHung = errors.New("hung")

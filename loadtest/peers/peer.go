@@ -29,8 +29,7 @@ type peer struct {
 	open func(addr string) (client, error)
 }
 
-// client is what one process has of a peer: its own connections and its own locker. It is used by many goroutines at
-// once.
+// client is what one process has of a peer: its own connections and locker. Many goroutines use it at once.
 type client struct {
 	// acquire waits for the key until ctx ends, which has a deadline.
 	acquire func(ctx context.Context, key string) (release func() error, err error)
@@ -81,8 +80,7 @@ func allPeers() []peer {
 	}
 }
 
-// connect returns the client of all peers over go-redis: with a connection for every goroutine, so that none waits for
-// the pool, and bound by contexts.
+// connect returns the client of all peers over go-redis, bound by contexts, with a connection for every goroutine.
 func connect(addr string) *redis.Client {
 	return redis.NewClient(&redis.Options{Addr: addr, PoolSize: 128, ContextTimeoutEnabled: true})
 }

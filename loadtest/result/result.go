@@ -113,8 +113,7 @@ func (r Report) WriteJSON(w io.Writer) error {
 	return e.Encode(r)
 }
 
-// Save writes a report to a file, or to stdout if its name is "-". Without a name it does nothing. If write fails, the file
-// is as it was.
+// Save writes a report to a file, to stdout for "-", nowhere without a name. If write fails, the file is as it was.
 func Save(file string, stdout io.Writer, write func(io.Writer) error) error {
 	var b bytes.Buffer
 	if file == "" {

@@ -103,8 +103,7 @@ func (c *Client) Limit(ctx context.Context, sku string, units int64) error {
 	return c.get(ctx, request{method: http.MethodPatch, path: "/v1/skus/" + sku, listener: true, body: body}, nil)
 }
 
-// Restock brings units of a SKU in, once. The key is the delivery's, the same whenever it is asked for again. The status is
-// 201 if they are there.
+// Restock brings units of a SKU in, once for the key of a delivery. The status is 201 if they are there.
 func (c *Client) Restock(ctx context.Context, sku, key string, units int64) (Answer, error) {
 	body := map[string]any{"kind": "supply", "units": units}
 	q := request{method: http.MethodPost, path: "/v1/skus/" + sku + "/movements", listener: true, key: key, body: body}
@@ -143,8 +142,7 @@ func (c *Client) Recording(ctx context.Context, name string, seen int) (r lab.Re
 	return r, err
 }
 
-// Lock returns who has the lock that the recorded request has asked for last. The error may say that the store does not
-// know.
+// Lock returns who has the lock that the recorded request has asked for last. The error may be that the store cannot say.
 func (c *Client) Lock(ctx context.Context, name string) (s lab.LockState, err error) {
 	err = c.get(ctx, request{method: http.MethodGet, path: "/v1/recordings/" + name + "/lock"}, &s)
 	return s, err

@@ -93,8 +93,7 @@ func (c *Client) WithKeys(keys *Keys, operator string) *Client {
 	return &Client{base: c.base, operator: operator, conns: c.conns, keys: keys}
 }
 
-// Connect makes sure that a connection to the shop stands, by a request that costs the shop nothing. Any answer will
-// do.
+// Connect makes sure that a connection stands, by a request that costs the shop nothing. Any answer will do.
 func (c *Client) Connect(ctx context.Context) error {
 	_, err := c.do(ctx, request{method: http.MethodGet, path: "/healthz"}, nil)
 	return err
@@ -210,8 +209,7 @@ type Answer struct {
 
 func (a Answer) good() bool { return a.Status == http.StatusOK || a.Status == http.StatusCreated }
 
-// Explain says in one line how a request ended, alike for like causes: without the port numbers that make each broken
-// connection a different text.
+// Explain says in one line how a request ended, alike for like causes: without the port numbers of broken connections.
 func Explain(a Answer, err error) string {
 	if timeout, ok := errors.AsType[net.Error](err); ok && timeout.Timeout() {
 		return "no answer in time"
@@ -286,8 +284,7 @@ func (k *Keys) Environ() []string {
 	return []string{"SHOP_TOKEN_SECRET=" + k.Secret, "SHOP_OPERATOR_TOKEN=" + k.Operator, "SHOP_PAYMENTS_TOKEN=" + k.Payments}
 }
 
-// token returns the token for a request. A buyer's is good for longer than a load test takes, also for a shop whose clock is
-// wrong.
+// token returns the token for a request. A buyer's is good for longer than a load test takes, whatever the shop's clock.
 func (k *Keys) token(q request) (string, error) {
 	switch {
 	case q.payments:

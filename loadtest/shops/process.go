@@ -52,8 +52,7 @@ func (p Program) Migrate(ctx context.Context, variables []string) error {
 	return nil
 }
 
-// Start starts one of n instances that share the processors, on free ports, and returns when it serves. Settings that hold a
-// password are for variables.
+// Start starts one of n instances that share the processors, and returns when it serves. Passwords are for variables.
 func (p Program) Start(ctx context.Context, n int, variables []string, flags ...string) (*Process, error) {
 	args := append([]string{"serve", "--listen=127.0.0.1:0", "--operator-listen=127.0.0.1:0"}, flags...)
 	process, err := Start(ctx, n, p.File, append(p.Environ(), variables...), args...)

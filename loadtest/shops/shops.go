@@ -30,8 +30,7 @@ type Instances struct {
 	Log     *slog.Logger  // gets what goes wrong in the shops; nil discards it
 }
 
-// payWithin is for how long unpaid orders keep their units: longer than any race takes, so that they are there when it
-// is judged.
+// payWithin is for how long unpaid orders keep their units: until any race is judged.
 const payWithin = 2 * time.Hour
 
 // CheckDescriptors returns a crowd.ErrDescriptors unless this process may open the files and connections of several
@@ -67,8 +66,7 @@ func (u *Undo) Close() error {
 	return errors.Join(errs...)
 }
 
-// Open returns teaching shops that answer, on a migrated database. It starts what no server is named for, and then the
-// instances.
+// Open returns teaching shops that answer, on a migrated database. It starts the servers that are not named, and then the shops.
 func (n Instances) Open(ctx context.Context) (_ *Set, err error) {
 	s := new(Set)
 	if n.Target != "" {

@@ -40,8 +40,7 @@ func Ratio(a, b []float64) string {
 	return fmt.Sprintf("%.2f", Median(ratios))
 }
 
-// Fold is Table on a terminal of width columns. What does not fit follows in a table below, which repeats the first
-// column.
+// Fold is Table on a terminal of width columns. What does not fit is a table below, which repeats the first column.
 func Fold(width int, header table.Row, rows []table.Row, from, to int) string {
 	for shown := len(header); shown > 1; shown-- {
 		var left, rest []table.Row

@@ -133,8 +133,7 @@ func (c *Contract) fallback(status int, response string) *openapi3.Operation {
 	return &openapi3.Operation{Responses: responses}
 }
 
-// match compares a path of the document with one of a request, as the shop's router does: a parameter may be empty
-// except at the end.
+// match compares a path of the document with a request's, as the router does: a parameter may be empty but at the end.
 func match(template, path string) bool {
 	wanted, parts := strings.Split(template, "/"), strings.Split(path, "/")
 	return slices.EqualFunc(wanted, parts, func(want, part string) bool {

@@ -81,8 +81,7 @@ func release(t *testing.T, lease *lock.Lease) {
 	}
 }
 
-// succeeds acquires the key of a lease that the store has ended, and fails the test unless the fence is higher, by more than
-// gap.
+// succeeds acquires the key of a lease that the store has ended. It fails the test unless the fence is higher by over gap.
 func (p process) succeeds(t *testing.T, h Harness, before *lock.Lease, gap int64) *lock.Lease {
 	t.Helper()
 	next := acquire(t, p, before.Key())
@@ -110,8 +109,7 @@ func wait(t *testing.T, what string, signal <-chan struct{}) {
 	}
 }
 
-// exclusion: of all leases on a key, one at a time is trusted, and fences rise from each to the next, whichever process
-// has it.
+// exclusion: of all leases on a key, in any process, one at a time is trusted, and fences rise from each to the next.
 func exclusion(t *testing.T, h Harness) {
 	const lockers, goroutines, turns = 4, 16, 4
 	ps, k := h.processes(t, lockers, lock.Options{TTL: long}), key(t)

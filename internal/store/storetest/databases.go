@@ -53,8 +53,7 @@ type Database struct {
 	Link      *testserver.Link // of Through
 }
 
-// New makes a database that goes with the test. The params are added to a server's DSN, such as
-// "innodb_lock_wait_timeout=1".
+// New makes a database that goes with the test. A server's DSN gets the params, such as "innodb_lock_wait_timeout=1".
 func (k Kind) New(t testing.TB, params string) Database {
 	if !k.Server {
 		return Database{path: filepath.Join(t.TempDir(), "shop.db")}

@@ -1,5 +1,4 @@
-// Package overlay changes source files for one build: go build -overlay reads changed copies, and the sources stay as they
-// are.
+// Package overlay changes source files for one build: go build -overlay reads changed copies, and the sources stay.
 package overlay
 
 import (
@@ -10,8 +9,7 @@ import (
 	"strings"
 )
 
-// Overlay is the text of each source file that is changed, by its absolute name. A file whose text is empty is left out of
-// the build.
+// Overlay is the text of each changed source file, by its absolute name. A file without text is left out of the build.
 type Overlay map[string]string
 
 // Edit replaces from by to in a source file with an absolute name. The file, with the edits before, must have from exactly

@@ -171,8 +171,7 @@ func (h *History) Sales() []Operation {
 	return sales
 }
 
-// SoldSince returns when n shops had acknowledged an order of Deep that they were asked for after that time; 0 if one has
-// not.
+// SoldSince returns when n shops had acknowledged an order of Deep that was sent after that time; 0 if one has not.
 func (h *History) SoldSince(after time.Duration, n int) time.Duration {
 	sold := map[int]bool{} // by shop
 	for _, o := range h.Sales() {

@@ -1,5 +1,4 @@
-// Package system is what the fault suite breaks: instances of the shop in processes of their own, the servers behind
-// them, and the network between the two.
+// Package system is what the fault suite breaks: shops in processes of their own, their servers, and the network between.
 package system
 
 import (

@@ -296,8 +296,7 @@ func (c *client) insist(o history.Operation) history.Operation {
 	return o
 }
 
-// nextShop returns the shop whose turn it is, past those that are to be avoided, as a load balancer does; no client once the
-// traffic has ended.
+// nextShop returns the shop whose turn it is, past those to be avoided; no client once the traffic has ended.
 func (c *client) nextShop() (shop int, client *shopclient.Client) {
 	for c.asking.Err() == nil {
 		shop = int(c.turns.Add(1)) % len(c.Shops)
