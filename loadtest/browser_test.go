@@ -215,7 +215,7 @@ func TestUI_lesson(t *testing.T) {
 	browser.do(chromedp.Navigate(ui.url + "?lang=zh#lesson/get-then-del/7"))
 	browser.await(`document.getElementById("lesson-said").textContent.length > 9 && location.hash === "#lesson/get-then-del/7"`)
 	browser.await(`document.documentElement.lang === "zh" && document.querySelectorAll("#lesson-boards .buyer").length === 3`)
-	browser.awaitText("#lesson-title", "第 6 课，共 15 课：GET，比较，DEL")
+	browser.awaitText("#lesson-title", "第 6 课，共 18 课：GET，比较，DEL")
 	browser.leave()
 }
 

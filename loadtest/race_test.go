@@ -21,9 +21,9 @@ import (
 // and none of the others is left out.
 func TestRun_all(t *testing.T) {
 	r, stdout, _ := raced(t, "--strategies", "all", "--buyers", "30", "--stock", "5")
-	wantRun(t, r, 30, "lanes", "batch", "redis", "redlock", "optimistic", "conditional",
+	wantRun(t, r, 30, "lanes", "batch", "redis", "redlock", "optimistic", "conditional", "pre-deduct-reconciled", "late-payment-guarded",
 		"none", "mutex", "setnx-expire", "setex", "blind-del", "get-then-del", "release-before-commit", "short-lease", "read-before-lock",
-		"redlock-unguarded", "try-once", "reentrant-count", "mysql-lock-ownerless")
+		"redlock-unguarded", "try-once", "reentrant-count", "mysql-lock-ownerless", "pre-deduct", "pre-deduct-only", "late-payment")
 	var missing []string
 	for _, n := range r.NotRun {
 		missing = append(missing, n.Name)
@@ -70,9 +70,9 @@ func TestRun_docker(t *testing.T) {
 	testserver.Redis(t)
 	testserver.ZooKeeper(t)
 	r, _, stderr := raced(t, "--strategies", "all", "--servers", "docker", "--buyers", "30", "--stock", "5")
-	wantRun(t, r, 30, "lanes", "batch", "redis", "redlock", "mysql-lock", "zookeeper", "for-update", "optimistic", "conditional",
+	wantRun(t, r, 30, "lanes", "batch", "redis", "redlock", "mysql-lock", "zookeeper", "for-update", "optimistic", "conditional", "pre-deduct-reconciled", "late-payment-guarded",
 		"none", "mutex", "setnx-expire", "setex", "blind-del", "get-then-del", "release-before-commit", "short-lease", "read-before-lock",
-		"redlock-unguarded", "try-once", "reentrant-count", "mysql-lock-ownerless")
+		"redlock-unguarded", "try-once", "reentrant-count", "mysql-lock-ownerless", "pre-deduct", "pre-deduct-only", "late-payment")
 	if len(r.NotRun) != 1 { // reentrant
 		t.Errorf("not run: got %+v, want one", r.NotRun)
 	}

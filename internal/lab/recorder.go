@@ -57,8 +57,10 @@ const (
 	// Longest is how long a stop lasts that no Move ends; less by the limit of a request, a transaction (30 s) or a COMMIT (10 s).
 	Longest = 10 * time.Minute
 
-	// RunsOut is the KindStop of a lock that was made to run out.
-	RunsOut = "the lock runs out"
+	// What a KindStop says that was made to end.
+	RunsOut   = "the lock runs out"
+	CountLost = "the count is lost"
+	HoldEnds  = "the hold ends"
 
 	maxRecordings = 64 // the oldest goes first
 )

@@ -10,6 +10,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/google/uuid"
 	"github.com/redis/go-redis/v9"
 
 	"example.com/shop/internal/lock"
@@ -114,7 +115,7 @@ func (h redisHook) script(c redis.Cmder) int {
 const wide = 48 // bytes of a value that are shown, also of a key
 
 // short is a value on one line. What has no structure, a hash or the random name of an owner, is cut to its first few
-// bytes.
+// bytes, and the ID of an order, which begins with the time, to its last.
 func short(value any) string {
 	switch v := value.(type) {
 	case []byte:
@@ -124,6 +125,9 @@ func short(value any) string {
 	}
 	text := strings.Join(strings.Fields(fmt.Sprint(value)), " ")
 	const few = 6
+	if uuid.Validate(text) == nil {
+		return "…" + text[len(text)-few:]
+	}
 	if len(text) >= 20 && !strings.ContainsAny(text, ":-. ") {
 		return text[:few] + "…"
 	}

@@ -102,7 +102,7 @@ func Start(ctx context.Context, s Settings) (_ *Shop, err error) {
 	hooks := app.Hooks{
 		Identify: identify,
 		Database: l.recorder.Database,
-		Redis:    l.recorder.Redis(slices.Concat(lock.Scripts(), redlock.Scripts(), Scripts())),
+		Redis:    l.recorder.Redis(slices.Concat(lock.Scripts(), redlock.Scripts(), strategy.Scripts(), Scripts())),
 		Observer: l.recorder.Lock,
 		Store:    Store,
 		Locker:   Locker,

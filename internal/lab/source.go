@@ -15,7 +15,7 @@ import (
 	"example.com/shop/internal/order/strategy"
 )
 
-//go:embed wronglocks.go
+//go:embed wronglocks.go late_payment.go
 var sources embed.FS
 
 // Source returns a file in which the line of a recording can be, by its name there.
@@ -29,7 +29,7 @@ func Source(file string) ([]byte, error) {
 func Script(command string) string {
 	words := append(strings.Fields(command), "", "", "")
 	name, key := words[1], words[2]
-	scripts := slices.Concat(lock.Scripts(), Scripts())
+	scripts := slices.Concat(lock.Scripts(), strategy.Scripts(), Scripts())
 	if strings.HasPrefix(key, "redlock:") {
 		scripts = redlock.Scripts()
 	}
@@ -64,4 +64,4 @@ type lineKey struct{}
 const sharedFile = "internal/order/strategy/shop.go"
 
 // sourceFile matches from the module's folder on: what is before it depends on where and how the program was built.
-var sourceFile = regexp.MustCompile(`internal/(order/(strategy|batch)/\w+|lab/wronglocks)\.go$`)
+var sourceFile = regexp.MustCompile(`internal/(order/(strategy|batch)/\w+|lab/(wronglocks|late_payment))\.go$`)

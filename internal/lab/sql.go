@@ -99,9 +99,12 @@ func (c *conn) note(ctx context.Context, query string, args []driver.NamedValue)
 	}
 	text := statementText(query, values)
 	// What else a purchase reads and writes is its buyer's alone.
-	shared := strings.Contains(text, " skus ") || strings.Contains(text, " wrong_locks ")
+	shared := strings.Contains(text, " skus ") || strings.Contains(text, " wrong_locks ") || endsOrders.MatchString(text)
 	return all.command(ctx, KindSQL, text, own && shared)
 }
+
+// endsOrders matches how orders that are due are found, and how orders end.
+var endsOrders = regexp.MustCompile(`^SELECT .* FROM orders WHERE \(?status |^UPDATE orders `)
 
 // tx knows its requests: a COMMIT is given no context. Others may have joined since it began.
 type tx struct {

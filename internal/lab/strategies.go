@@ -1,9 +1,13 @@
 package lab
 
 import (
+	"database/sql"
 	"fmt"
 	"slices"
 	"strings"
+	"time"
+
+	"github.com/redis/go-redis/v9"
 
 	"example.com/shop/internal/order"
 	"example.com/shop/internal/order/strategy"
@@ -16,6 +20,12 @@ const (
 	RedlockLock   = "redlock"
 	MySQLLock     = "mysql"
 	ZooKeeperLock = "zookeeper"
+)
+
+// Times of pre-deduct-reconciled.
+const (
+	countDeadline = 5 * time.Second
+	countPatience = 10 * time.Second
 )
 
 // Offer is a strategy and its description.
@@ -33,12 +43,17 @@ type Offer struct {
 
 // Offers returns the table of all strategies, the default first. A new strategy is a new row. lanes and batch are the
 // strategies of these names. A strategy for which missing has a reason is listed but cannot be used: it may lack its locker.
-func Offers(shop strategy.Shop, lanes, batch order.Strategy, lockers map[string]strategy.Locker, missing map[string]string) []Offer {
+func Offers(
+	shop strategy.Shop, lanes, batch order.Strategy, lockers map[string]strategy.Locker, counts redis.UniversalClient, ends order.Ender, db *sql.DB, missing map[string]string,
+) []Offer {
 	redis := lockers[strategy.SharedLock]
 	fenced := func(lock string) order.Strategy { return strategy.Redis{Shop: shop, Locker: lockers[lock]} }
 	unguarded := func(lock string) order.Strategy {
 		return strategy.Locked{Shop: shop, Locker: lockers[lock], Take: stock.Overwrite}
 	}
+	late := latePayment{Shop: shop, orders: order.New(order.Config{Store: shop.Store, Ends: ends}), db: db}
+	inTime := late
+	inTime.guarded = true
 	all := []Offer{
 		{Name: "lanes", Lock: strategy.SharedLock, Take: "fenced", Designed: true, Strategy: lanes,
 			Lesson: "Everyone who waits in an instance, for whatever SKUs, is sold to by one transaction, under the leases of these SKUs: one commit for hundreds of orders."},
@@ -59,6 +74,11 @@ func Offers(shop strategy.Shop, lanes, batch order.Strategy, lockers map[string]
 			Lesson: "No buyer waits: one that finds the row changed since it was read starts over, which is cheap where buyers are few and expensive where all want the same."},
 		{Name: "conditional", Take: "conditional", Designed: true,
 			Lesson: "No lock at all: the database compares and subtracts in one statement. Correct, but every buyer fights for the row."},
+		{Name: "pre-deduct-reconciled", Lock: CountLock, Take: "conditional", Designed: true,
+			Strategy: counted{strategy.PreDeductReconciled{Shop: shop, Redis: counts, Deadline: countDeadline, Patience: countPatience}, counts},
+			Lesson:   "A count in Redis turns most buyers away before the database. Who has taken units is kept beside it, and whoever finds it lost or overdue counts again from the database."},
+		{Name: "late-payment-guarded", Lock: HoldLock, Take: "conditional", Designed: true, Strategy: inTime,
+			Lesson: "An order holds its units for a while. A payment moves it from pending to paid by a guarded update; one that comes too late is refused, and the money goes back."},
 		{Name: "none", Take: "overwrite", Strategy: strategy.None{Shop: shop},
 			Lesson: "Read, think, write: all who read before the first write sell the same units."},
 		{Name: "mutex", Lock: MemoryLock, Take: "overwrite", Strategy: unguarded(MemoryLock),
@@ -87,7 +107,13 @@ func Offers(shop strategy.Shop, lanes, batch order.Strategy, lockers map[string]
 			Lesson: "A lock that counts how often its holder took it, by several commands: HINCRBY and PEXPIRE are two steps, and DEL at zero does not ask whose lock it is."},
 		{Name: "mysql-lock-ownerless", Lock: "mysql-lock-ownerless", Take: "overwrite", Strategy: unguarded("mysql-lock-ownerless"),
 			Lesson: "A row as a lock, without an owner and an end: a process that dies leaves it for ever, and what deletes it may let in a second buyer."},
+		{Name: "pre-deduct", Lock: CountLock, Take: "conditional", Strategy: counted{strategy.PreDeduct{Shop: shop, Redis: counts}, counts},
+			Lesson: "A count in Redis decides, and the guarded update follows: nothing is oversold, but a process that dies between the two has taken units that nobody gets."},
+		{Name: "pre-deduct-only", Lock: CountLock, Take: "none", Strategy: counted{strategy.PreDeductOnly{Shop: shop, Redis: counts}, counts},
+			Lesson: "A count in Redis decides alone: when it is lost, or two instances load it, it begins again with units that are sold already."},
 	}
+	all = append(all, Offer{Name: "late-payment", Lock: HoldLock, Take: "conditional", Strategy: late,
+		Lesson: "The provider says paid, and the shop writes it: the order's hold had ended, and its units were another buyer's already."})
 	for i := range all {
 		o := &all[i]
 		o.LockEnds, o.Missing = lockEnds(o.Lock), missing[o.Name]
@@ -108,6 +134,8 @@ const (
 	EndsByTTL       = "ttl"     // also while the holder works
 	EndsLate        = "late"    // its TTL, after the waiters have given up
 	EndsNever       = "never"   // unless another deletes it
+	EndsAsCount     = "count"   // all of it is lost at once
+	EndsAsHold      = "hold"    // the units of an order are for sale again
 )
 
 func lockEnds(name string) string {
@@ -118,6 +146,10 @@ func lockEnds(name string) string {
 		return EndsWithProcess
 	case strategy.SharedLock, RedlockLock, MySQLLock, ZooKeeperLock:
 		return EndsAsLease
+	case CountLock:
+		return EndsAsCount
+	case HoldLock:
+		return EndsAsHold
 	case "reentrant":
 		return EndsLate
 	case "mysql-lock-ownerless":

@@ -11,7 +11,6 @@ import (
 	"time"
 
 	"example.com/shop/internal/lock"
-	"example.com/shop/internal/order/strategy"
 )
 
 // Trace collects the steps of one request and, if it is recorded, all it does. Many goroutines may use it at once.
@@ -201,9 +200,20 @@ func (t *Trace) expire(ctx context.Context) error {
 		ended = ended || err == nil
 	}
 	if ended {
-		t.add(KindStop, RunsOut, "")
+		t.add(KindStop, runsOut(store), "")
 	}
 	return nil
+}
+
+// runsOut says what ends by time.
+func runsOut(store inspector) string {
+	switch store.(type) {
+	case counted:
+		return CountLost
+	case latePayment:
+		return HoldEnds
+	}
+	return RunsOut
 }
 
 // change makes a change, which those who look learn of.
@@ -268,7 +278,7 @@ func (all traces) add(kind, text, answer string) (answered func(string)) {
 	}
 }
 
-func (all traces) asksFor(keys []string, of strategy.Locker) {
+func (all traces) asksFor(keys []string, of any) {
 	store, _ := of.(inspector)
 	for _, t := range all {
 		t.change(func() { t.asked, t.store = keys, store })

@@ -42,6 +42,7 @@ type config struct {
 	maxOpen  int
 	strategy string                                // by which it sells
 	lockers  map[string]strategy.Locker            // further ones
+	counts   redis.UniversalClient                 // nil for none
 	wrap     func(strategy.Locker) strategy.Locker // goes around the shared locker; nil for nothing
 	batch    batch.Config                          // what a test sets of it
 }
@@ -93,7 +94,7 @@ func (c config) open(t testing.TB, change ...func(*config)) *bundle {
 	c.batch.Locker = lockers[strategy.SharedLock]
 	b.lanes = batch.New(c.batch)
 
-	b.offers = lab.Offers(c.batch.Shop, b.lanes, b.batches, lockers, nil)
+	b.offers = lab.Offers(c.batch.Shop, b.lanes, b.batches, lockers, c.counts, b.lanes, c.db.DB(), nil)
 	t.Cleanup(func() {
 		b.lanes.Close()
 		b.batches.Close()
@@ -118,7 +119,7 @@ func (b *bundle) by(strategy string) *bundle {
 // threeShops returns three instances of one shop, with all locks that there are servers for.
 func threeShops(t *testing.T, db *store.Store, change ...func(*config)) []*bundle {
 	t.Helper()
-	first := setup(t, db, append(change, func(c *config) { c.lockers = locks(t, db) })...)
+	first := setup(t, db, append(change, func(c *config) { c.lockers, c.counts = locks(t, db), miniRedis(t) })...)
 	return []*bundle{first, first.another(t), first.another(t)}
 }
 
@@ -143,11 +144,7 @@ func locks(t *testing.T, db *store.Store) map[string]strategy.Locker {
 	}
 	var nodes []redis.UniversalClient
 	for range 5 {
-		server := miniredis.RunT(t)
-		server.ClockTTL(true)
-		client := redis.NewClient(&redis.Options{Addr: server.Addr(), ContextTimeoutEnabled: true})
-		t.Cleanup(func() { _ = client.Close() })
-		nodes = append(nodes, client)
+		nodes = append(nodes, miniRedis(t))
 	}
 	add(lab.RedlockLock, redlock.New(nodes, redlock.Options{NodeTimeout: time.Second, Delay: 5 * time.Millisecond}))
 	if db.IsSQLite() {
@@ -166,9 +163,23 @@ func locks(t *testing.T, db *store.Store) map[string]strategy.Locker {
 	return lockers
 }
 
-// offered are the strategies that an instance can use.
+// miniRedis returns a client of an empty Redis of the test's own.
+func miniRedis(t *testing.T) redis.UniversalClient {
+	t.Helper()
+	server := miniredis.RunT(t)
+	server.ClockTTL(true)
+	client := redis.NewClient(&redis.Options{Addr: server.Addr(), ContextTimeoutEnabled: true})
+	t.Cleanup(func() { _ = client.Close() })
+	return client
+}
+
+// offered are the strategies that an instance can use, and that leave payment to others. A wrong count tells a request that
+// is repeated that its own unit is sold.
 func offered(b *bundle) []lab.Offer {
 	return slices.DeleteFunc(slices.Clone(b.offers), func(o lab.Offer) bool {
+		if o.Lock == lab.CountLock {
+			return b.config.counts == nil || !o.Designed
+		}
 		return o.Lock != "" && b.lockers[o.Lock] == nil || o.Name == "for-update" && b.db.IsSQLite()
 	})
 }

@@ -80,7 +80,7 @@ func (n Instances) Open(ctx context.Context) (_ *Set, err error) {
 	}()
 	settings := n.settings()
 	settings.PayWithin, settings.Log = payWithin, n.Log
-	settings.ReconcileAt, settings.SweepEvery = "off", time.Minute
+	settings.ReconcileAt, settings.SweepEvery = "off", payWithin
 	if n.LockTTL > 0 {
 		settings.LockTTL, settings.ShortTTL, settings.LeaseWait, settings.LockWait = n.LockTTL, n.LockTTL, n.LockTTL, time.Minute
 	}

@@ -53,11 +53,14 @@ func (l Lesson) with(strategy string) string { return strategy + l.Schedule[len(
 
 // judge says how it ended. wanted is whether a buyer who lives was refused.
 func (p *Position) judge(stuck, wanted bool) {
-	p.Passed = !stuck && (p.Sold == p.Units || p.Sold < p.Units && !wanted)
+	held := slices.ContainsFunc(p.Events, func(e Event) bool { return e.Text == lab.HoldEnds }) // until then nobody else could buy
+	p.Passed = !stuck && (p.Sold == p.Units || p.Sold < p.Units && (!wanted || held))
 	p.Outcome = p.outcome("")
 	lessons := Lessons()
 	is := slices.IndexFunc(lessons, func(l Lesson) bool { return l.Schedule == p.Schedule })
 	switch {
+	case p.Passed && held && p.Sold < p.Units:
+		p.Why = "No unit was sold twice. A unit whose hold has ended is for sale again."
 	case p.Passed && p.Sold < p.Units:
 		p.Why = "No unit was sold twice, and no buyer waits for ever. Units are left because buyers who wanted them have died."
 	case p.Passed:
@@ -68,6 +71,10 @@ func (p *Position) judge(stuck, wanted bool) {
 		if lesson.Wrong != nil {
 			p.Wrong = slices.IndexFunc(p.Events, lesson.Wrong.isLike)
 		}
+	case p.Sold > p.Units && held:
+		p.Why = "An order was paid whose hold had ended, when its unit was another buyer's."
+	case p.Sold > p.Units && slices.ContainsFunc(p.Events, func(e Event) bool { return e.Answer == "taken" }):
+		p.Why = "The count said that a unit was left when it was sold already. Nothing in the database checks that."
 	case p.Sold > p.Units && slices.ContainsFunc(p.Acts, func(name string) bool { return name[0] == expires }):
 		p.Why = "A lock ran out while its holder stood still, and another buyer got it. The marked UPDATE saves what its buyer computed before that: nothing in the statement checks it."
 	case p.Sold > p.Units:
@@ -105,10 +112,17 @@ func (p Position) outcome(language string) string {
 // firstOversold returns the index of the write that sold more than was there; -1 if none did.
 func firstOversold(events []Event, units int64) int {
 	var sold int64
+	over := map[string]bool{}   // whose hold has ended
 	written := map[string]int{} // by buyer, not committed yet
 	for i, e := range events {
 		switch {
+		case e.Text == lab.HoldEnds:
+			over[e.Actor] = true
 		case e.Kind != lab.KindSQL:
+		case strings.HasPrefix(e.Text, "UPDATE orders SET status = 'paid'") && over[e.Actor]:
+			return i
+		case strings.HasPrefix(e.Text, "UPDATE skus SET available = available +"): // units come back
+			sold--
 		case strings.HasPrefix(e.Text, "UPDATE skus") && e.Answer == "1 row":
 			written[e.Actor] = i
 		case e.Text == "ROLLBACK" || e.Text == "COMMIT" && e.Answer == "OK":

@@ -161,7 +161,7 @@ func rows(head, lines string) map[string][]string {
 	for buyer := range all {
 		for i, row := range all[buyer] {
 			for _, chance := range [][2]string{
-				{`\b[0-9A-Za-z]{6}…`, "owner"}, {`\b\d{10,}\b`, "fence"}, {`held for \d+ ms`, "held for some ms"},
+				{`\b[0-9A-Za-z]{6}…`, "owner"}, {`…[0-9a-f]{6}\b`, "id"}, {`\b\d{10,}\b`, "fence"}, {`held for \d+ ms`, "held for some ms"},
 				{` \(\d+ times\)`, ""}, {`\bEVALSHA\b`, "EVAL"}, {`(redlock:sku:mug owner) ->( [01])?$`, "$1"}, {`(wrong:short-lease:sku:mug owner) -> [01]$`, "$1"}, {` -+$`, ""},
 			} {
 				row = regexp.MustCompile(chance[0]).ReplaceAllString(row, chance[1])

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"regexp"
 	"strconv"
 	"strings"
 	"sync/atomic"
@@ -93,7 +94,6 @@ func (b *buyer) look(ctx context.Context, polls bool) {
 	}
 	b.at = progressOf(latest.Events, polls)
 	b.at.next, b.at.line, b.at.answered = latest.Next, latest.Line, answered
-	b.expired = b.expired && b.at.holds
 }
 
 // awaitChange waits for a change in the latest recording. It reports false at once if the recording has not begun, or has
@@ -144,6 +144,9 @@ type progress struct {
 	sending  string // the statement that has no answer yet
 	inTx     bool
 	wrote    bool // in this transaction: it has locked the row of the stock
+	ends     bool // in this transaction: it has locked the row of an order
+	inserted bool // in this transaction: an order
+	placed   bool // it has placed its order
 }
 
 // progressOf reads a recording, of a request that polls or not.
@@ -165,12 +168,21 @@ func progressOf(events []lab.Event, polls bool) (p progress) {
 			if n, err := strconv.ParseInt(strings.Fields(e.Answer + " ?")[0], 10, 64); err == nil {
 				p.read = &n
 			}
+		case e.Kind == lab.KindRedis && e.Answer == "taken": // from a count
+			held = 1
+		case e.Kind == lab.KindRedis && e.Answer == "wait": // for others who have taken
+			p.waits, p.asks = true, true
 		case e.Kind == lab.KindSQL && e.Answer == "":
 			p.sending = e.Text
 		case e.Kind == lab.KindSQL && e.Text == "BEGIN":
-			p.inTx, p.wrote = e.Answer == "OK", false
+			p.inTx = e.Answer == "OK"
 		case e.Kind == lab.KindSQL && (e.Text == "COMMIT" || e.Text == "ROLLBACK"):
-			p.inTx, p.wrote = false, false
+			p.placed = p.placed || p.inserted && e.Text == "COMMIT" && e.Answer == "OK"
+			p.inTx, p.wrote, p.ends, p.inserted = false, false, false, false
+		case e.Kind == lab.KindSQL && e.Text == "INSERT INTO orders":
+			p.inserted = true
+		case e.Kind == lab.KindSQL && endsOrder.MatchString(e.Text):
+			p.ends = p.inTx
 		case e.Kind == lab.KindSQL && locksRow(e.Text):
 			p.wrote = p.inTx
 		}
@@ -178,6 +190,9 @@ func progressOf(events []lab.Event, polls bool) (p progress) {
 	p.holds = held > 0
 	return p
 }
+
+// endsOrder matches statements that lock the row of an order.
+var endsOrder = regexp.MustCompile(`^(UPDATE orders |SELECT .* FROM orders .* FOR UPDATE SKIP LOCKED$)`)
 
 func locksRow(statement string) bool {
 	return strings.HasPrefix(statement, "UPDATE skus ") || strings.Contains(statement, " skus ") && strings.HasSuffix(statement, "FOR UPDATE")

@@ -53,6 +53,7 @@ func TestCommand_all(t *testing.T) {
 		"get-then-del": "A redis DEL ", "short-lease": "A sql UPDATE skus ", "release-before-commit": "B lock sku:", "read-before-lock": "A sql UPDATE skus ",
 		"slow-work": "B redis SET ", "try-once": "B redis SET ", "reentrant": "A redis SET ", "reentrant-count": "A redis HINCRBY ",
 		"mysql-lock-ownerless": "B sql INSERT INTO wrong_locks ", "redlock-unguarded": "A sql UPDATE skus ",
+		"pre-deduct": "B redis EVAL take-units ", "pre-deduct-only": "B redis EVAL take-units ", "late-payment": "B sql SELECT ",
 	}
 	for _, l := range lessons {
 		for _, p := range []Position{l.wrong, l.remedy} {

@@ -213,6 +213,9 @@ func (w *walk) possible(a act) bool {
 	case dies, works:
 		return !b.finished() && b.at.next != ""
 	}
+	if w.strategy.LockEnds == lab.EndsAsHold && slices.ContainsFunc(w.buyers, func(b *buyer) bool { return b.at.inTx }) {
+		return false // the row of the order may be locked, or the file
+	}
 	return !b.dead && b.at.holds && !b.expired && (w.endsByTime() || w.strategy.LockEnds == lab.EndsNever)
 }
 
@@ -237,7 +240,7 @@ func (w *walk) do(ctx context.Context, d decision) error {
 		return fmt.Errorf("%s: more than %d steps: a request does not end", w.name(), maxActs)
 	}
 	w.cost, d.at = w.cost+w.price(d.act), time.Now()
-	if b.at.asksNow {
+	if b.at.asksNow || strings.Contains(next, " take-or-wait ") {
 		b.asked = w.changes
 	}
 	var err error
@@ -273,7 +276,7 @@ func (w *walk) do(ctx context.Context, d decision) error {
 }
 
 // frees matches commands that may let in a buyer who polls for a lock.
-var frees = regexp.MustCompile(`^(redis (DEL|EVAL|HINCRBY)|sql DELETE FROM wrong_locks) `)
+var frees = regexp.MustCompile(`^(redis (DEL|EVAL compare-and-delete|EVAL settle-units|HINCRBY)|sql DELETE FROM wrong_locks) `)
 
 // errNoLock is an ErrSchedule: another buyer has deleted the lock that was to run out, or has its own there.
 var errNoLock = fmt.Errorf("%w: there is no lock that could run out", ErrSchedule)
@@ -285,7 +288,7 @@ func (w *walk) expire(ctx context.Context, b *buyer) error {
 	if err := b.move(ctx, lab.Expire); err != nil {
 		return err
 	}
-	if !slices.ContainsFunc(b.recordings[try].Events[before:], func(e lab.Event) bool { return e.Text == lab.RunsOut }) {
+	if !slices.ContainsFunc(b.recordings[try].Events[before:], func(e lab.Event) bool { return e.Kind == lab.KindStop }) {
 		return errNoLock
 	}
 	w.expireAll()
@@ -312,7 +315,7 @@ func (w *walk) settle(ctx context.Context) error {
 		}
 		for j, b := range w.buyers {
 			if j == i || b.at.waits && w.renews() { // which of the waiting buyers gets the lock?
-				b.look(ctx, !w.renews())
+				w.look(ctx, b)
 			}
 		}
 		switch b := w.buyers[i]; {
@@ -326,6 +329,18 @@ func (w *walk) settle(ctx context.Context) error {
 			}
 		}
 	}
+}
+
+// look learns how far a buyer has come. What it has taken from a count, and what its order holds, is its own until the answer.
+func (w *walk) look(ctx context.Context, b *buyer) {
+	b.look(ctx, !w.renews())
+	switch w.strategy.LockEnds {
+	case lab.EndsAsCount:
+		b.at.holds = b.at.holds && !b.at.answered
+	case lab.EndsAsHold:
+		b.at.holds = b.at.placed && !b.at.answered
+	}
+	b.expired = b.expired && b.at.holds
 }
 
 func (w *walk) settled(b *buyer) bool {
@@ -353,13 +368,13 @@ func (w *walk) mustWait(b *buyer) bool {
 		if w.shops.oneWriter {
 			return b.at.next == "sql BEGIN" && other.at.inTx
 		}
-		return locksRow(b.at.sending) && other.at.wrote
+		return locksRow(b.at.sending) && other.at.wrote || strings.HasPrefix(b.at.sending, "UPDATE orders ") && other.at.ends
 	})
 }
 
 // endsByTime reports whether waiters live to see the strategy's lock run out.
 func (w *walk) endsByTime() bool {
-	return w.strategy.LockEnds == lab.EndsAsLease || w.strategy.LockEnds == lab.EndsByTTL
+	return slices.Contains([]string{lab.EndsAsLease, lab.EndsByTTL, lab.EndsAsCount, lab.EndsAsHold}, w.strategy.LockEnds)
 }
 
 // renews reports whether the strategy's lock stays for as long as its holder works.
