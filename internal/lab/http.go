@@ -165,7 +165,7 @@ func (o chosenOrders) Place(ctx context.Context, r order.Request) (placed order.
 	}
 	placed, replayed, err = o.service.Place(ctx, r)
 	by.trace.End()
-	if !replayed && (err == nil || errors.Is(err, order.ErrSoldOut)) {
+	if !replayed && (err == nil || errors.Is(err, order.ErrSoldOut) || errors.Is(err, order.ErrBusy)) {
 		by.answer.Set("Shop-Trace", by.trace.Header())
 	}
 	return placed, replayed, err

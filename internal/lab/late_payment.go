@@ -2,13 +2,13 @@ package lab
 
 import (
 	"context"
-	"database/sql"
 	"errors"
 	"slices"
 
 	"example.com/shop/internal/lock"
 	"example.com/shop/internal/order"
 	"example.com/shop/internal/order/strategy"
+	"example.com/shop/internal/store"
 )
 
 // HoldLock is what Offer.Lock has for a strategy whose orders hold their units until they are paid.
@@ -18,7 +18,7 @@ const HoldLock = "hold"
 type latePayment struct {
 	strategy.Shop
 	orders  *order.Service
-	db      *sql.DB
+	db      *store.Store
 	guarded bool
 }
 
@@ -55,7 +55,7 @@ func (s latePayment) sweep(ctx context.Context, d *order.Draft) error {
 // overwrite is WRONG: the money is there, so that the order is paid, whatever has become of it. An order that has expired is
 // paid, too, whose units another buyer may have.
 func (s latePayment) overwrite(ctx context.Context, d *order.Draft) error {
-	tx, err := s.db.BeginTx(ctx, nil)
+	tx, err := s.db.DB().BeginTx(ctx, nil)
 	if err != nil {
 		return err
 	}

@@ -30,7 +30,7 @@ func (l *teaching) open(ctx context.Context, p *app.Parts) (_ order.Strategy, er
 		l.lockers[name] = Locker(locker)
 	}
 	l.add(MemoryLock, lock.NewMemory())
-	for _, step := range []func(context.Context) error{l.openRedlock, l.openTables, l.openZooKeeper} {
+	for _, step := range []func(context.Context) error{l.openRedlock, l.openTables, l.openZooKeeper, l.openIsolated} {
 		if err := step(ctx); err != nil {
 			return nil, err
 		}
@@ -42,7 +42,10 @@ func (l *teaching) open(ctx context.Context, p *app.Parts) (_ order.Strategy, er
 	} else {
 		batch = p.NewSeller("batch", nil) //nolint:contextcheck // as above
 	}
-	l.offers = Offers(p.Shop, lanes, batch, l.lockers, p.Redis, p.Seller, p.Database.DB(), l.settings.missing())
+	l.offers = Offers(Parts{
+		Shop: p.Shop, Lanes: lanes, Batch: batch, Lockers: l.lockers, Redis: p.Redis, Ends: p.Seller,
+		Database: p.Database, Isolated: l.isolated, LockWait: p.LockWait,
+	}, l.settings.missing())
 	first := slices.IndexFunc(l.offers, func(o Offer) bool { return o.Name == p.Strategy })
 	l.offers = slices.Insert(slices.Delete(slices.Clone(l.offers), first, first+1), 0, l.offers[first])
 	l.redis = RedisVersion(ctx, p.Redis)
@@ -54,7 +57,9 @@ func (l *teaching) open(ctx context.Context, p *app.Parts) (_ order.Strategy, er
 func (s Settings) missing() map[string]string {
 	missing := map[string]string{}
 	if s.MySQL == "" {
-		missing["mysql-lock"] = "it needs MySQL or MariaDB: --mysql DSN"
+		for _, name := range []string{"mysql-lock", "get-lock", Serializable, RepeatableRead} {
+			missing[name] = "it needs MySQL or MariaDB: --mysql DSN"
+		}
 		missing["for-update"] = "it needs MySQL or MariaDB: --mysql DSN; SQLite has one writer at a time, and no rows to lock"
 	}
 	if len(s.Redlock) == 0 && s.Redis != "" {

@@ -15,7 +15,7 @@ import (
 	"example.com/shop/internal/order/strategy"
 )
 
-//go:embed wronglocks.go late_payment.go
+//go:embed wronglocks.go late_payment.go get_lock.go
 var sources embed.FS
 
 // Source returns a file in which the line of a recording can be, by its name there.
@@ -64,4 +64,4 @@ type lineKey struct{}
 const sharedFile = "internal/order/strategy/shop.go"
 
 // sourceFile matches from the module's folder on: what is before it depends on where and how the program was built.
-var sourceFile = regexp.MustCompile(`internal/(order/(strategy|batch)/\w+|lab/(wronglocks|late_payment))\.go$`)
+var sourceFile = regexp.MustCompile(`internal/(order/(strategy|batch)/\w+|lab/(wronglocks|late_payment|get_lock))\.go$`)

@@ -99,7 +99,7 @@ func (c *conn) note(ctx context.Context, query string, args []driver.NamedValue)
 	}
 	text := statementText(query, values)
 	// What else a purchase reads and writes is its buyer's alone.
-	shared := strings.Contains(text, " skus ") || strings.Contains(text, " wrong_locks ") || endsOrders.MatchString(text)
+	shared := strings.Contains(text, " skus ") || strings.Contains(text, " wrong_locks ") || endsOrders.MatchString(text) || strings.Contains(text, "_LOCK(")
 	return all.command(ctx, KindSQL, text, own && shared)
 }
 

@@ -23,6 +23,7 @@ const (
 	stepWriting   = "writing"        // the transaction begins
 	stepWritten   = "written"        // units were taken
 	stepCommitted = "committed"
+	stepDeadlock  = "deadlock" // of the last transaction, which runs again; its units are how many there were
 	stepReleased  = "released" // not in the header of lanes, which answer before the release
 )
 
@@ -157,6 +158,11 @@ func (s tracedStore) InTx(ctx context.Context, fn func(order.Tx) error) error {
 type tracedTx struct {
 	order.Tx
 	ctx context.Context //nolint:containedctx // of the transaction, whose calls have none
+}
+
+func (t tracedTx) Levels(skus []string) (order.Levels, error) {
+	levels, err := t.Tx.Levels(skus)
+	return markRead(t.ctx, levels, err)
 }
 
 func (t tracedTx) LockLevels(skus []string) (order.Levels, error) {

@@ -33,7 +33,7 @@ func TestTrace_steps(t *testing.T) {
 		MemoryLock: Locker(strategy.LockerOf(memory)), strategy.SharedLock: Locker(strategy.LockerOf(memory)),
 	}
 	shop := strategy.Shop{Store: Store(st)}
-	offers := Offers(shop, nil, nil, lockers, nil, nil, nil, nil)
+	offers := Offers(Parts{Shop: shop, Lockers: lockers}, nil)
 	r := new(Recorder)
 	for i, c := range []struct {
 		strategy string
@@ -121,7 +121,7 @@ func TestRecording_line(t *testing.T) {
 		locks[name] = Locker(locker)
 	}
 	shop := strategy.Shop{Store: Store(st)}
-	offers := Offers(shop, nil, nil, locks, nil, nil, nil, nil)
+	offers := Offers(Parts{Shop: shop, Lockers: locks}, nil)
 	for name, want := range map[string][]string{
 		"none":         {"none.go s.read(", "none.go s.Store.InTx(", "none.go stock.Overwrite", "none.go s.Store.InTx("},
 		"get-then-del": {"wronglocks.go client.Do(", "locked.go s.read(", "locked.go s.Store.InTx(", "locked.go s.Take", "locked.go s.Store.InTx(", "wronglocks.go client.Get(", "wronglocks.go client.Del("},

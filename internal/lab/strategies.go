@@ -1,7 +1,6 @@
 package lab
 
 import (
-	"database/sql"
 	"fmt"
 	"slices"
 	"strings"
@@ -12,6 +11,7 @@ import (
 	"example.com/shop/internal/order"
 	"example.com/shop/internal/order/strategy"
 	"example.com/shop/internal/stock"
+	"example.com/shop/internal/store"
 )
 
 // Names of the locks of correct strategies beside strategy.SharedLock: keys of the lockers that Offers takes.
@@ -41,23 +41,39 @@ type Offer struct {
 	Strategy  order.Strategy `json:"-"`
 }
 
-// Offers returns the table of all strategies, the default first. A new strategy is a new row. lanes and batch are the
-// strategies of these names. A strategy for which missing has a reason is listed but cannot be used: it may lack its locker.
-func Offers(
-	shop strategy.Shop, lanes, batch order.Strategy, lockers map[string]strategy.Locker, counts redis.UniversalClient, ends order.Ender, db *sql.DB, missing map[string]string,
-) []Offer {
+// Parts are what a shop's strategies sell by.
+type Parts struct {
+	strategy.Shop
+	Lanes, Batch order.Strategy             // those of these names
+	Lockers      map[string]strategy.Locker // by the names of their locks
+	Redis        redis.UniversalClient      // keeps counts
+	Ends         order.Ender                // of orders that are paid late
+	Database     *store.Store               // without traces
+	Isolated     map[string]order.Store     // the database at other levels of isolation
+	LockWait     time.Duration              // for a named lock
+}
+
+// Offers returns the table of all strategies, the default first. A new strategy is a new row. A strategy for which missing has
+// a reason is listed but cannot be used: it may lack a part.
+func Offers(p Parts, missing map[string]string) []Offer {
+	shop, lockers, counts := p.Shop, p.Lockers, p.Redis
+	at := func(level string) order.Strategy {
+		shop := shop
+		shop.Store = p.Isolated[level]
+		return strategy.InTransaction{Shop: shop}
+	}
 	redis := lockers[strategy.SharedLock]
 	fenced := func(lock string) order.Strategy { return strategy.Redis{Shop: shop, Locker: lockers[lock]} }
 	unguarded := func(lock string) order.Strategy {
 		return strategy.Locked{Shop: shop, Locker: lockers[lock], Take: stock.Overwrite}
 	}
-	late := latePayment{Shop: shop, orders: order.New(order.Config{Store: shop.Store, Ends: ends}), db: db}
+	late := latePayment{Shop: shop, orders: order.New(order.Config{Store: shop.Store, Ends: p.Ends}), db: p.Database}
 	inTime := late
 	inTime.guarded = true
 	all := []Offer{
-		{Name: "lanes", Lock: strategy.SharedLock, Take: "fenced", Designed: true, Strategy: lanes,
+		{Name: "lanes", Lock: strategy.SharedLock, Take: "fenced", Designed: true, Strategy: p.Lanes,
 			Lesson: "Everyone who waits in an instance, for whatever SKUs, is sold to by one transaction, under the leases of these SKUs: one commit for hundreds of orders."},
-		{Name: "batch", Take: "conditional", Designed: true, Strategy: batch,
+		{Name: "batch", Take: "conditional", Designed: true, Strategy: p.Batch,
 			Lesson: "As lanes, but without leases: the transaction locks the rows of the stock and decides each order, and the instances wait for each other in the database."},
 		{Name: "redis", Lock: strategy.SharedLock, Take: "fenced", Designed: true,
 			Lesson: "A lease in Redis keeps the buyers of all instances in line; a fenced, guarded update catches a holder that acts after losing it."},
@@ -79,6 +95,10 @@ func Offers(
 			Lesson:   "A count in Redis turns most buyers away before the database. Who has taken units is kept beside it, and whoever finds it lost or overdue counts again from the database."},
 		{Name: "late-payment-guarded", Lock: HoldLock, Take: "conditional", Designed: true, Strategy: inTime,
 			Lesson: "An order holds its units for a while. A payment moves it from pending to paid by a guarded update; one that comes too late is refused, and the money goes back."},
+		{Name: "get-lock", Lock: NamedLock, Take: "overwrite", Designed: true, Strategy: getLock{shop, p.Database, p.LockWait},
+			Lesson: "GET_LOCK on the connection of the transaction, before BEGIN, released after COMMIT: right on one primary, as long as nothing between shop and server changes connections."},
+		{Name: Serializable, Take: Serializable, Designed: true, Strategy: at(Serializable),
+			Lesson: "At SERIALIZABLE a row that was read stays as it is until the transaction ends: right, but two buyers who have read it end in a deadlock, and one starts over."},
 		{Name: "none", Take: "overwrite", Strategy: strategy.None{Shop: shop},
 			Lesson: "Read, think, write: all who read before the first write sell the same units."},
 		{Name: "mutex", Lock: MemoryLock, Take: "overwrite", Strategy: unguarded(MemoryLock),
@@ -107,13 +127,15 @@ func Offers(
 			Lesson: "A lock that counts how often its holder took it, by several commands: HINCRBY and PEXPIRE are two steps, and DEL at zero does not ask whose lock it is."},
 		{Name: "mysql-lock-ownerless", Lock: "mysql-lock-ownerless", Take: "overwrite", Strategy: unguarded("mysql-lock-ownerless"),
 			Lesson: "A row as a lock, without an owner and an end: a process that dies leaves it for ever, and what deletes it may let in a second buyer."},
+		{Name: RepeatableRead, Take: RepeatableRead, Strategy: at(RepeatableRead),
+			Lesson: "It is in a transaction, but at REPEATABLE READ that reads from its snapshot, and writes over what others have committed since."},
 		{Name: "pre-deduct", Lock: CountLock, Take: "conditional", Strategy: counted{strategy.PreDeduct{Shop: shop, Redis: counts}, counts},
 			Lesson: "A count in Redis decides, and the guarded update follows: nothing is oversold, but a process that dies between the two has taken units that nobody gets."},
 		{Name: "pre-deduct-only", Lock: CountLock, Take: "none", Strategy: counted{strategy.PreDeductOnly{Shop: shop, Redis: counts}, counts},
 			Lesson: "A count in Redis decides alone: when it is lost, or two instances load it, it begins again with units that are sold already."},
+		{Name: "late-payment", Lock: HoldLock, Take: "conditional", Strategy: late,
+			Lesson: "The provider says paid, and the shop writes it: the order's hold had ended, and its units were another buyer's already."},
 	}
-	all = append(all, Offer{Name: "late-payment", Lock: HoldLock, Take: "conditional", Strategy: late,
-		Lesson: "The provider says paid, and the shop writes it: the order's hold had ended, and its units were another buyer's already."})
 	for i := range all {
 		o := &all[i]
 		o.LockEnds, o.Missing = lockEnds(o.Lock), missing[o.Name]
@@ -136,6 +158,7 @@ const (
 	EndsNever       = "never"   // unless another deletes it
 	EndsAsCount     = "count"   // all of it is lost at once
 	EndsAsHold      = "hold"    // the units of an order are for sale again
+	EndsWithSession = "session" // that of the database
 )
 
 func lockEnds(name string) string {
@@ -146,6 +169,8 @@ func lockEnds(name string) string {
 		return EndsWithProcess
 	case strategy.SharedLock, RedlockLock, MySQLLock, ZooKeeperLock:
 		return EndsAsLease
+	case NamedLock:
+		return EndsWithSession
 	case CountLock:
 		return EndsAsCount
 	case HoldLock:

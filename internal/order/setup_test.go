@@ -94,7 +94,9 @@ func (c config) open(t testing.TB, change ...func(*config)) *bundle {
 	c.batch.Locker = lockers[strategy.SharedLock]
 	b.lanes = batch.New(c.batch)
 
-	b.offers = lab.Offers(c.batch.Shop, b.lanes, b.batches, lockers, c.counts, b.lanes, c.db.DB(), nil)
+	b.offers = lab.Offers(lab.Parts{
+		Shop: c.batch.Shop, Lanes: b.lanes, Batch: b.batches, Lockers: lockers, Redis: c.counts, Ends: b.lanes, Database: c.db, LockWait: c.maxWait,
+	}, nil)
 	t.Cleanup(func() {
 		b.lanes.Close()
 		b.batches.Close()

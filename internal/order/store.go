@@ -54,7 +54,10 @@ type Tx interface {
 	// transactions have locked, and returns them: other buyers may wait for this transaction.
 	LockBuyers(buyers ...string) (others []string, err error)
 
-	// LockLevels is Levels in this transaction, which keeps the rows locked until it ends.
+	// Levels is that of Store, as this transaction sees it: by its level of isolation.
+	Levels(skus []string) (Levels, error)
+
+	// LockLevels is Levels, and keeps the rows locked until this transaction ends.
 	LockLevels(skus []string) (Levels, error)
 
 	// TryLevels is LockLevels, except that after this time, or three times as long if all are locked, it leaves out the SKUs

@@ -66,6 +66,12 @@ func (s *Store) Levels(ctx context.Context, lines ...order.Line) (order.Levels, 
 	return levels, s.confirm(ctx, seen, explain(ctx, fmt.Sprintf("read levels of %q", wanted.SKUs()), err))
 }
 
+// Levels implements order.Tx.
+func (t *tx) Levels(skus []string) (levels order.Levels, err error) {
+	levels, err = t.store.levels(t.db, skus)
+	return levels, failed(err, "read levels of %q", skus)
+}
+
 // LockLevels implements order.Tx. Rows are locked in the order of their names.
 func (t *tx) LockLevels(skus []string) (levels order.Levels, err error) {
 	levels, err = t.store.levels(t.db.Clauses(clause.Locking{Strength: clause.LockingStrengthUpdate}).Order("name"), skus)

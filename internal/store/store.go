@@ -20,10 +20,20 @@ type Store struct {
 	hosts  []string
 	group  *group // of several hosts
 	sqlite bool
+	on     *sql.Conn // all transactions use it; nil for one of the pool each
 
 	// clock is the SQL expression of the database's clock, which all instances share, in the form of a DATETIME(6)
 	// column. It stands still while a statement runs, also while the statement waits for a lock.
 	clock string
+}
+
+// On returns a Store that does everything on one connection, and leaves it open: what belongs to its session, such as a named
+// lock, lasts from one transaction to the next.
+func (s *Store) On(conn *sql.Conn) *Store {
+	on := *s
+	on.on, on.db = conn, s.db.Session(&gorm.Session{NewDB: true, Context: context.Background()})
+	on.db.Statement.ConnPool = conn
+	return &on
 }
 
 // Close closes all connections; one that a transaction uses is closed when that ends.

@@ -173,7 +173,10 @@ func (s *Store) inTx(ctx context.Context, fn func(*tx) error) error {
 func (s *Store) inTxOnce(ctx context.Context, fn func(*tx) error) (err error) {
 	ctx, cancel := context.WithTimeoutCause(ctx, txTimeout, fmt.Errorf("%w: transaction took longer than %v", order.ErrBusy, txTimeout))
 	defer cancel()
-	conn, err := s.pool.Conn(ctx)
+	conn := s.on
+	if conn == nil {
+		conn, err = s.pool.Conn(ctx)
+	}
 	if err != nil {
 		return withCause(ctx, fmt.Errorf("connection: %w", err))
 	}
@@ -182,12 +185,12 @@ func (s *Store) inTxOnce(ctx context.Context, fn func(*tx) error) (err error) {
 		if classify(err) == refused {
 			drop(conn)
 		}
-		return withCause(ctx, errors.Join(fmt.Errorf("begin: %w", err), conn.Close()))
+		return withCause(ctx, errors.Join(fmt.Errorf("begin: %w", err), s.giveBack(conn)))
 	}
 	committing := false
 	defer func() {
 		if !committing {
-			_ = finish(conn, begun.Rollback, err) // if it fails, the server rolls back when the connection ends
+			_ = s.finish(conn, begun.Rollback, err) // if it fails, the server rolls back when the connection ends
 		}
 	}()
 
@@ -197,14 +200,14 @@ func (s *Store) inTxOnce(ctx context.Context, fn func(*tx) error) (err error) {
 		return withCause(ctx, err)
 	}
 	committing = true
-	return commit(ctx, conn, begun)
+	return s.commit(ctx, conn, begun)
 }
 
 // commit returns order.ErrUnknownOutcome for every error that is not known to mean a rollback. That of a group, 3100 or
 // 3101, is not: a member that left the group while the COMMIT waited rolls the transaction back and says so, and the
 // others may have received and committed it.
-func commit(ctx context.Context, conn *sql.Conn, begun *sql.Tx) error {
-	err := finish(conn, begun.Commit, nil)
+func (s *Store) commit(ctx context.Context, conn *sql.Conn, begun *sql.Tx) error {
+	err := s.finish(conn, begun.Commit, nil)
 	switch {
 	case err == nil:
 		return nil
@@ -219,7 +222,7 @@ func commit(ctx context.Context, conn *sql.Conn, begun *sql.Tx) error {
 
 // finish ends a transaction by COMMIT or ROLLBACK and returns its connection to the pool. It waits for commitTimeout at
 // most, since neither takes a context. earlier is the error of the transaction so far.
-func finish(conn *sql.Conn, end func() error, earlier error) error {
+func (s *Store) finish(conn *sql.Conn, end func() error, earlier error) error {
 	done := make(chan error, 1)
 	go func() {
 		err := end()
@@ -227,7 +230,7 @@ func finish(conn *sql.Conn, end func() error, earlier error) error {
 		if failed || classify(earlier) == refused {
 			drop(conn)
 		}
-		_ = conn.Close() // its error is of a connection that the pool drops anyway
+		_ = s.giveBack(conn) // its error is of a connection that the pool drops anyway
 		done <- err
 	}()
 	timeout := time.NewTimer(commitTimeout)
@@ -238,6 +241,14 @@ func finish(conn *sql.Conn, end func() error, earlier error) error {
 	case <-timeout.C:
 		return fmt.Errorf("no answer for %v", commitTimeout)
 	}
+}
+
+// giveBack returns a connection to the pool, except that of On.
+func (s *Store) giveBack(conn *sql.Conn) error {
+	if conn == s.on {
+		return nil
+	}
+	return conn.Close()
 }
 
 // drop makes the pool close the connection: to a server that refused to work, since another may have taken over its

@@ -36,7 +36,9 @@ type Record struct {
 	Tries   int
 	Reason  string            // how the last try of a Failed or Unknown ended, or why an Ordered could not be paid or cancelled
 	Trace   *shopclient.Trace // nil if the shop reported none
-	Lost    string            // how the shop's order differs from the acknowledged one, see Recheck
+
+	Deadlocks int64  // by which the database has ended transactions of its tries
+	Lost      string // how the shop's order differs from the acknowledged one, see Recheck
 
 	Cancelled bool // its buyer asked to cancel it: its units may be for sale again
 }
@@ -64,6 +66,7 @@ type Summary struct {
 	Errors           int64     `json:"errors"`       // orders with another answer or none, or whose payment or cancellation had one
 	Unknown          int64     `json:"unknown"`      // of the errors, those after which there may be an order
 	Retries          int64     `json:"retries"`      // requests beyond the first of each order, until it was answered
+	Deadlocks        int64     `json:"deadlocks"`    // by which the database has ended transactions, as far as the shop reports it
 	Seconds          float64   `json:"seconds"`      // from the common start to the last answer
 	AnswersPerSecond float64   `json:"answers_per_second"`
 	OrdersPerSecond  float64   `json:"orders_per_second"`
@@ -89,7 +92,7 @@ func (l Log) Summary() Summary {
 	length := cmp.Or(l.Length, l.Took)
 	outcomes, within := map[Outcome]int64{}, map[Outcome]int64{} // of the whole race, and of the time that counts
 	var latencies []time.Duration
-	var tries, pending int64 // pending: could not be paid or cancelled
+	var tries, deadlocks, pending int64 // pending: could not be paid or cancelled
 	for _, r := range l.Records {
 		if r.Outcome == Ordered && r.Reason != "" {
 			pending++
@@ -102,6 +105,7 @@ func (l Log) Summary() Summary {
 		}
 		outcomes[r.Outcome]++
 		tries += int64(r.Tries)
+		deadlocks += r.Deadlocks
 	}
 	slices.Sort(latencies)
 	rate := func(n int64) float64 { // to one digit, more than a rate is worth
@@ -113,7 +117,7 @@ func (l Log) Summary() Summary {
 	return Summary{
 		Acknowledged: outcomes[Ordered], Refused: outcomes[Refused],
 		Errors: outcomes[Failed] + outcomes[Unknown] + pending, Unknown: outcomes[Unknown],
-		Retries: tries - int64(len(l.Records)), Seconds: l.Took.Round(time.Microsecond).Seconds(),
+		Retries: tries - int64(len(l.Records)), Deadlocks: deadlocks, Seconds: l.Took.Round(time.Microsecond).Seconds(),
 		AnswersPerSecond: rate(within[Ordered] + within[Refused]), OrdersPerSecond: rate(within[Ordered]),
 		LatencyMS: Latency{
 			percentile(latencies, 50), percentile(latencies, 90), percentile(latencies, 99), percentile(latencies, 100),

@@ -270,6 +270,9 @@ func (b *buyer) order(ctx context.Context, due time.Time) {
 			answer.At = time.Now()
 		}
 		record.Tries++
+		if answer.Trace != nil {
+			record.Deadlocks += answer.Trace.Deadlocks
+		}
 		record.Latency, record.Ended = answer.At.Sub(due), answer.At.Sub(b.run.start)
 		record.Reason = shopclient.Explain(answer, err)
 		if errors.Is(err, syscall.EMFILE) || answer.Problem.Code() == "too-few-descriptors" {

@@ -112,6 +112,8 @@ type Trace struct {
 	Seen  int64  `json:"seen"`            // units that it read as available
 	Wrote *int64 `json:"wrote,omitempty"` // units that it wrote back; absent where the database subtracts
 
+	Deadlocks int64 `json:"deadlocks,omitempty"` // by which the database has ended its transactions, before the last
+
 	Begun     int64 `json:"begun_us"`
 	LockAsked int64 `json:"lock_asked_us,omitempty"`
 	LockHeld  int64 `json:"lock_held_us,omitempty"`
@@ -138,6 +140,9 @@ func parseTrace(header, sku string) *Trace {
 	var t Trace
 	steps := t.Steps()
 	for _, parts := range step.FindAllStringSubmatch(header, -1) {
+		if parts[1] == "deadlock" {
+			t.Deadlocks, _ = strconv.ParseInt(parts[4], 10, 64)
+		}
 		at, known := steps[parts[1]]
 		if of := parts[3]; !known || of != "" && of != sku {
 			continue

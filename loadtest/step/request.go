@@ -37,6 +37,7 @@ type buyer struct {
 	recordings map[int]lab.Recording // by try, from 1: what the shop recorded, as far as look has seen it
 	at         progress
 	dead       bool
+	once       bool // it does not try again
 	expired    bool // its lock has run out
 	begun      bool // it has taken a step
 	asked      int  // walk.changes when it asked for a lock last
@@ -53,7 +54,7 @@ func (b *buyer) run(ctx context.Context) {
 			return
 		}
 		b.log.add(b.name, HTTP, answerText(b.answer, b.err))
-		if b.err != nil || !b.answer.Problem.RetrySafe || time.Since(began) >= retryFor ||
+		if b.err != nil || b.once || !b.answer.Problem.RetrySafe || time.Since(began) >= retryFor ||
 			!shopclient.Pause(ctx, retryPause) || b.gone.Load() {
 			return
 		}
@@ -133,20 +134,21 @@ func untilAvailable(ctx context.Context, ask func() error) error {
 
 // progress is how far a request has come, by what the shop has recorded.
 type progress struct {
-	next     string // the step that it has stopped before
-	line     string // of the source, where it has stopped
-	answered bool
-	read     *int64 // units that it has seen as available
-	asks     bool   // for a lock
-	asksNow  bool   // by the next command
-	waits    bool   // for a lock
-	holds    bool   // a lock
-	sending  string // the statement that has no answer yet
-	inTx     bool
-	wrote    bool // in this transaction: it has locked the row of the stock
-	ends     bool // in this transaction: it has locked the row of an order
-	inserted bool // in this transaction: an order
-	placed   bool // it has placed its order
+	next      string // the step that it has stopped before
+	line      string // of the source, where it has stopped
+	answered  bool
+	read      *int64 // units that it has seen as available
+	asks      bool   // for a lock
+	asksNow   bool   // by the next command
+	waits     bool   // for a lock
+	holds     bool   // a lock
+	sending   string // the statement that has no answer yet
+	inTx      bool
+	wrote     bool // in this transaction: it has locked the row of the stock
+	readsInTx bool // in this transaction: the row of the stock
+	ends      bool // in this transaction: it has locked the row of an order
+	inserted  bool // in this transaction: an order
+	placed    bool // it has placed its order
 }
 
 // progressOf reads a recording, of a request that polls or not.
@@ -178,13 +180,19 @@ func progressOf(events []lab.Event, polls bool) (p progress) {
 			p.inTx = e.Answer == "OK"
 		case e.Kind == lab.KindSQL && (e.Text == "COMMIT" || e.Text == "ROLLBACK"):
 			p.placed = p.placed || p.inserted && e.Text == "COMMIT" && e.Answer == "OK"
-			p.inTx, p.wrote, p.ends, p.inserted = false, false, false, false
+			p.inTx, p.wrote, p.readsInTx, p.ends, p.inserted = false, false, false, false, false
 		case e.Kind == lab.KindSQL && e.Text == "INSERT INTO orders":
 			p.inserted = true
 		case e.Kind == lab.KindSQL && endsOrder.MatchString(e.Text):
 			p.ends = p.inTx
+		case e.Kind == lab.KindSQL && strings.HasPrefix(e.Text, "SELECT GET_LOCK("):
+			held, p.waits, p.asks = held+1, false, false
+		case e.Kind == lab.KindSQL && strings.HasPrefix(e.Text, "DO RELEASE_LOCK("):
+			held--
 		case e.Kind == lab.KindSQL && locksRow(e.Text):
 			p.wrote = p.inTx
+		case e.Kind == lab.KindSQL && readsRow(e.Text):
+			p.readsInTx = p.inTx
 		}
 	}
 	p.holds = held > 0
@@ -193,6 +201,10 @@ func progressOf(events []lab.Event, polls bool) (p progress) {
 
 // endsOrder matches statements that lock the row of an order.
 var endsOrder = regexp.MustCompile(`^(UPDATE orders |SELECT .* FROM orders .* FOR UPDATE SKIP LOCKED$)`)
+
+func readsRow(statement string) bool {
+	return strings.HasPrefix(statement, "SELECT ") && strings.Contains(statement, " skus ") && !locksRow(statement)
+}
 
 func locksRow(statement string) bool {
 	return strings.HasPrefix(statement, "UPDATE skus ") || strings.Contains(statement, " skus ") && strings.HasSuffix(statement, "FOR UPDATE")

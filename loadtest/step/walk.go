@@ -89,6 +89,7 @@ func (w *walk) begin(ctx context.Context) error {
 		alive, giveUp := context.WithCancel(ctx)
 		b := &buyer{
 			name: name, shop: w.shops.clients[i], log: w.log, giveUp: giveUp,
+			once:     w.strategy.Name == lab.Serializable, // or schedules would differ by whom the database has ended
 			answered: make(chan struct{}), recordings: map[int]lab.Recording{},
 			purchase: shopclient.Purchase{
 				Buyer: "buyer-" + strings.ToLower(name) + w.log.suffix, Key: w.sku + "-" + strings.ToLower(name),
@@ -358,18 +359,31 @@ func (w *walk) lockIsFree(b *buyer) bool {
 	})
 }
 
-// mustWait reports whether the buyer waits for another's transaction: for a row that it has locked or, in SQLite, for its
-// end. There, a request does not send its BEGIN before: which of several that wait would get in?
+// mustWait reports whether the buyer waits for another's transaction or named lock. Two that wait for each other do not: the
+// database ends one of them.
 func (w *walk) mustWait(b *buyer) bool {
 	return slices.ContainsFunc(w.buyers, func(other *buyer) bool {
-		if other == b || other.dead {
-			return false
-		}
-		if w.shops.oneWriter {
-			return b.at.next == "sql BEGIN" && other.at.inTx
-		}
-		return locksRow(b.at.sending) && other.at.wrote || strings.HasPrefix(b.at.sending, "UPDATE orders ") && other.at.ends
+		return other != b && w.waitsFor(b, other) && !w.waitsFor(other, b)
 	})
+}
+
+// waitsFor reports whether what the buyer sends waits for another: for a row that it has locked or, in SQLite, for the end of
+// its transaction. There, a request does not send its BEGIN before: which of several that wait would get in?
+func (w *walk) waitsFor(b, other *buyer) bool {
+	sends, has := b.at.sending, other.at
+	switch {
+	case other.dead:
+		return false
+	case w.shops.oneWriter:
+		return b.at.next == "sql BEGIN" && has.inTx
+	case strings.HasPrefix(sends, "SELECT GET_LOCK("):
+		return has.holds
+	case strings.HasPrefix(sends, "UPDATE orders "):
+		return has.ends
+	case w.strategy.Name == lab.Serializable:
+		return (readsRow(sends) || locksRow(sends)) && has.wrote || locksRow(sends) && has.readsInTx
+	}
+	return locksRow(sends) && has.wrote
 }
 
 // endsByTime reports whether waiters live to see the strategy's lock run out.
@@ -406,7 +420,7 @@ func (w *walk) position(ctx context.Context, over bool) (Position, error) {
 			is.State = Ready
 		}
 		stuck = stuck || over && is.State == Waits
-		wanted = wanted || is.State == Done && b.answer.Order.ID == ""
+		wanted = wanted || is.State == Done && b.answer.Order.ID == "" && !(b.once && b.answer.Problem.RetrySafe)
 		p.Buyers = append(p.Buyers, is)
 	}
 	if !over {

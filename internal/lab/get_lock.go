@@ -1,0 +1,77 @@
+package lab
+
+import (
+	"context"
+	"crypto/sha256"
+	"database/sql"
+	"database/sql/driver"
+	"encoding/hex"
+	"fmt"
+	"slices"
+	"time"
+
+	"example.com/shop/internal/lock"
+	"example.com/shop/internal/order"
+	"example.com/shop/internal/order/strategy"
+	"example.com/shop/internal/store"
+)
+
+// NamedLock is what Offer.Lock has for MySQL's named locks.
+const NamedLock = "named"
+
+// getLock is strategy.None under MySQL's named locks, on the connection of its transaction: as long as that lives, nobody else
+// gets them, and they end with it. It is right on one primary.
+type getLock struct {
+	strategy.Shop
+	db   *store.Store
+	wait time.Duration
+}
+
+// Sell takes the locks before BEGIN and releases them after COMMIT.
+func (s getLock) Sell(ctx context.Context, d *order.Draft) error {
+	conn, err := s.db.DB().Conn(ctx)
+	if err != nil {
+		return fmt.Errorf("%w: %w", order.ErrBusy, err)
+	}
+	defer func() { _ = conn.Close() }() // back to the pool
+	for _, sku := range slices.Sorted(slices.Values(d.SKUs())) {
+		if err := s.take(ctx, conn, lockName(sku)); err != nil { // 1. lock
+			return fmt.Errorf("sku %q: %w", sku, err)
+		}
+		defer free(ctx, conn, lockName(sku)) // 3. unlock, after the COMMIT
+	}
+	shop := s.Shop
+	shop.Store = Store(s.db.On(conn))
+	return strategy.None{Shop: shop}.Sell(ctx, d) // 2. BEGIN, read, write, COMMIT
+}
+
+// take waits for a lock of the connection. GET_LOCK returns 0 when time is up.
+func (s getLock) take(ctx context.Context, conn *sql.Conn, name string) error {
+	var got sql.NullBool
+	err := conn.QueryRowContext(ctx, "SELECT GET_LOCK(?, ?)", name, s.wait.Seconds()).Scan(&got)
+	switch {
+	case err != nil:
+		return fmt.Errorf("%w: %w", lock.ErrNotAcquired, err)
+	case !got.Bool:
+		return fmt.Errorf("%w: %w", lock.ErrNotAcquired, lock.ErrTimeout)
+	}
+	return nil
+}
+
+// free releases a lock. If that fails, the connection is closed instead of going back to the pool: the lock ends with it.
+func free(ctx context.Context, conn *sql.Conn, name string) {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), freeBound)
+	defer cancel()
+	if _, err := conn.ExecContext(ctx, "DO RELEASE_LOCK(?)", name); err != nil {
+		_ = conn.Raw(func(any) error { return driver.ErrBadConn })
+	}
+}
+
+// lockName is the name of a SKU's lock, which may have 64 characters. All schemas of a server have the same names.
+func lockName(sku string) string {
+	if name := strategy.Key(sku); len(name) <= 64 {
+		return name
+	}
+	hash := sha256.Sum256([]byte(sku))
+	return "sku#" + hex.EncodeToString(hash[:])[:60]
+}
