@@ -71,8 +71,9 @@ func TestRun_docker(t *testing.T) {
 	testserver.ZooKeeper(t)
 	r, _, stderr := raced(t, "--strategies", "all", "--servers", "docker", "--buyers", "30", "--stock", "5")
 	wantRun(t, r, 30, "lanes", "batch", "redis", "redlock", "mysql-lock", "zookeeper", "for-update", "optimistic", "conditional", "pre-deduct-reconciled", "late-payment-guarded",
+		"get-lock", "serializable",
 		"none", "mutex", "setnx-expire", "setex", "blind-del", "get-then-del", "release-before-commit", "short-lease", "read-before-lock",
-		"redlock-unguarded", "try-once", "reentrant-count", "mysql-lock-ownerless", "pre-deduct", "pre-deduct-only", "late-payment")
+		"redlock-unguarded", "try-once", "reentrant-count", "mysql-lock-ownerless", "repeatable-read", "pre-deduct", "pre-deduct-only", "late-payment")
 	if len(r.NotRun) != 1 { // reentrant
 		t.Errorf("not run: got %+v, want one", r.NotRun)
 	}

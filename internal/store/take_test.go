@@ -128,7 +128,7 @@ func TestTx_Take_optimisticSeesAvailableComeBack(t *testing.T) {
 	})
 }
 
-// "LockLevels is Levels in this transaction, which keeps the rows locked until it ends": a second buyer waits, and then
+// "LockLevels is Levels, and keeps the rows locked until this transaction ends": a second buyer waits, and then
 // sees what is left.
 func TestTx_LockLevels(t *testing.T) {
 	t.Parallel()

@@ -80,7 +80,8 @@ func TestChinese(t *testing.T) {
 		t.Fatal(err)
 	}
 	used := map[string]bool{ // what servers and the recorder answer, and what plays count
-		"201: order placed": true, "409: sold out": true, "503: lock lost": true, "0 units": true, "1 unit": true, "2 units": true, "1 row": true, "0 rows": true,
+		"201: order placed": true, "409: sold out": true, "409: order has expired": true, "503: lock lost": true, "503: database busy": true,
+		"0 units": true, "1 unit": true, "2 units": true, "1 row": true, "0 rows": true,
 		"lock held": true, "lock contended": true, "lock lost": true, "held by another": true, "released": true, "read": true,
 	}
 	for where, texts := range shown(t) {

@@ -11,6 +11,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"example.com/shop/loadtest/lang"
+	"example.com/shop/loadtest/shopclient"
 	"example.com/shop/loadtest/shops"
 )
 
@@ -87,11 +88,29 @@ func (c *Command) Run(ctx context.Context, out Output) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, closePlayer()) }()
+	strategies, err := player.Strategies(ctx)
+	if err != nil {
+		return err
+	}
+	if c.Name == all {
+		chosen = playable(chosen, strategies, out)
+	}
 	lessons, err := play(ctx, player, chosen)
 	if err != nil {
 		return err
 	}
 	return c.report(lessons, time.Since(began), out)
+}
+
+// playable returns the lessons whose strategies the shops have, and names the others.
+func playable(lessons []Lesson, strategies []shopclient.Strategy, out Output) []Lesson {
+	return slices.DeleteFunc(lessons, func(l Lesson) bool {
+		i := slices.IndexFunc(strategies, func(s shopclient.Strategy) bool { return s.Name == l.strategy() && !s.Available })
+		if i >= 0 {
+			fmt.Fprintf(out.Out, "not played: %s: %s\n", l.Name, strategies[i].Reason)
+		}
+		return i >= 0
+	})
 }
 
 // openPlayer starts the servers that are asked for and returns a player that uses them. closeAll ends both.

@@ -57,7 +57,7 @@ func TestLessons_sections(t *testing.T) {
 
 // compareLessons compares the page with plays held now: the table, and each timeline. Between two buyers, the order of
 // events that do not wait for each other is left to chance.
-func compareLessons(t *testing.T, printed, whole string) {
+func compareLessons(t *testing.T, printed, whole string, want int) {
 	t.Helper()
 	page := readFile(t, lessons)
 	now := map[string]timeline{}
@@ -67,6 +67,9 @@ func compareLessons(t *testing.T, printed, whole string) {
 	shown := 0
 	for _, block := range fenced(page, "text") {
 		for _, p := range timelines(block) {
+			if strings.HasPrefix(p.title, "repeatable-read:") || strings.HasPrefix(p.title, "serializable:") {
+				continue // on MySQL alone, which ends one of two at will
+			}
 			shown++
 			held, ok := now[p.title]
 			if !ok {
@@ -81,7 +84,7 @@ func compareLessons(t *testing.T, printed, whole string) {
 			}
 		}
 	}
-	if want := 2 * len(Lessons()); shown != want {
+	if shown != want {
 		t.Errorf("%d timelines, want %d", shown, want)
 	}
 	row := regexp.MustCompile(`(?m)^(?:lesson +schedule .*|[a-z-]+ +[a-z-]+[0-9*]*:\w+ .*(?:passed|failed))$`)
