@@ -57,10 +57,9 @@ const (
 	// Longest is how long a stop lasts that no Move ends; less by the limit of a request, a transaction (30 s) or a COMMIT (10 s).
 	Longest = 10 * time.Minute
 
-	// What a KindStop says that was made to end.
-	RunsOut   = "the lock runs out"
-	CountLost = "the count is lost"
-	HoldEnds  = "the hold ends"
+	RunsOut   = "the lock runs out" // the KindStop of a lock that was made to
+	CountLost = "the count is lost" // that of a count in Redis, as by FLUSHALL
+	HoldEnds  = "the hold ends"     // that of an order that was made due
 
 	maxRecordings = 64 // the oldest goes first
 )

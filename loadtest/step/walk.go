@@ -380,6 +380,8 @@ func (w *walk) waitsFor(b, other *buyer) bool {
 		return has.holds
 	case strings.HasPrefix(sends, "UPDATE orders "):
 		return has.ends
+	case b.at.next == "sql BEGIN" && has.ends: // it would begin again and again, until the order's row is free
+		return true
 	case w.strategy.Name == lab.Serializable:
 		return (readsRow(sends) || locksRow(sends)) && has.wrote || locksRow(sends) && has.readsInTx
 	}
@@ -420,7 +422,7 @@ func (w *walk) position(ctx context.Context, over bool) (Position, error) {
 			is.State = Ready
 		}
 		stuck = stuck || over && is.State == Waits
-		wanted = wanted || is.State == Done && b.answer.Order.ID == "" && !(b.once && b.answer.Problem.RetrySafe)
+		wanted = wanted || is.State == Done && b.answer.Order.ID == "" && (!b.once || !b.answer.Problem.RetrySafe)
 		p.Buyers = append(p.Buyers, is)
 	}
 	if !over {
