@@ -57,9 +57,12 @@ const (
 	// Longest is how long a stop lasts that no Move ends; less by the limit of a request, a transaction (30 s) or a COMMIT (10 s).
 	Longest = 10 * time.Minute
 
-	RunsOut   = "the lock runs out" // the KindStop of a lock that was made to
-	CountLost = "the count is lost" // that of a count in Redis, as by FLUSHALL
-	HoldEnds  = "the hold ends"     // that of an order that was made due
+	// RunsOut is the KindStop of a lock that was made to run out.
+	RunsOut = "the lock runs out"
+	// CountLost is the KindStop of a count in Redis that was deleted, as by FLUSHALL.
+	CountLost = "the count is lost"
+	// HoldEnds is the KindStop of an order that was made due.
+	HoldEnds = "the hold ends"
 
 	maxRecordings = 64 // the oldest goes first
 )
