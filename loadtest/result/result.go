@@ -178,6 +178,9 @@ func (s Strategy) Remarks() []string {
 	if s.Retries > 0 {
 		lines = append(lines, "buyers retried "+english.Plural(int(s.Retries), "time", "")+", with the same key")
 	}
+	if s.Deadlocks > 0 {
+		lines = append(lines, "the database ended "+english.Plural(int(s.Deadlocks), "transaction", "")+" by a deadlock")
+	}
 	return lines
 }
 

@@ -277,7 +277,7 @@ func (w *walk) do(ctx context.Context, d decision) error {
 }
 
 // frees matches commands that may let in a buyer who polls for a lock.
-var frees = regexp.MustCompile(`^(redis (DEL|EVAL compare-and-delete|EVAL settle-units|HINCRBY)|sql DELETE FROM wrong_locks) `)
+var frees = regexp.MustCompile(`^(redis (DEL|EVAL (?:compare-and-delete|count-units|settle-units)|HINCRBY)|sql DELETE FROM wrong_locks) `)
 
 // errNoLock is an ErrSchedule: another buyer has deleted the lock that was to run out, or has its own there.
 var errNoLock = fmt.Errorf("%w: there is no lock that could run out", ErrSchedule)

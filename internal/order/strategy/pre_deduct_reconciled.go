@@ -59,7 +59,8 @@ var errForgotten = errors.New("the taken units were counted again")
 func (s PreDeductReconciled) take(ctx context.Context, d *order.Draft) error {
 	for _, line := range d.Sorted() {
 		for try := 0; ; try++ {
-			answer, err := takeOrWait.Eval(ctx, s.Redis, []string{takingsKey(line.SKU)}, d.ID, line.Units, s.Deadline.Milliseconds()).Text()
+			keys := []string{takingsKey(line.SKU), countingKey(line.SKU)}
+			answer, err := takeOrWait.Eval(ctx, s.Redis, keys, d.ID, line.Units, s.Deadline.Milliseconds()).Text()
 			switch answer {
 			case "taken":
 			case "sold out":
@@ -137,7 +138,7 @@ func (s PreDeductReconciled) countAgain(ctx context.Context, sku string) error {
 		for id := range written {
 			arguments = append(arguments, id)
 		}
-		if err := countUnits.Eval(ctx, s.Redis, []string{takingsKey(sku)}, arguments...).Err(); err != nil {
+		if err := countUnits.Eval(ctx, s.Redis, []string{takingsKey(sku), countingKey(sku)}, arguments...).Err(); err != nil {
 			return fmt.Errorf("%w: %w", lock.ErrNoAnswer, err)
 		}
 		return order.ErrNothing // to commit
@@ -157,17 +158,28 @@ func (s PreDeductReconciled) settle(ctx context.Context, d *order.Draft, how str
 }
 
 // CountKeys returns the keys of what Redis has of a SKU's units, by all of these strategies.
-func CountKeys(sku string) []string { return []string{countKey(sku), takingsKey(sku)} }
+func CountKeys(sku string) []string {
+	return []string{countKey(sku), takingsKey(sku), countingKey(sku)}
+}
 
 // takingsKey is the key of a hash: the units that are left, and by the ID of an order the units that it holds and when it
 // is overdue, in milliseconds since 1970. It lives for a minute, since units also come back by orders that expire or are
 // cancelled.
 func takingsKey(sku string) string { return "takings:{" + Key(sku) + "}" }
 
+// countingKey is the key that lets one buyer at a time count again. It lives for two seconds.
+func countingKey(sku string) string { return "counting:{" + Key(sku) + "}" }
+
 const takeOrWaitSource = `
+	local function countAgain()
+		if redis.call("SET", KEYS[2], ARGV[1], "NX", "PX", 2000) then
+			return "count again"
+		end
+		return "wait"
+	end
 	local left = tonumber(redis.call("HGET", KEYS[1], "left"))
 	if not left then
-		return "count again"
+		return countAgain()
 	end
 	local clock = redis.call("TIME")
 	local now = clock[1] * 1000 + math.floor(clock[2] / 1000)
@@ -180,7 +192,7 @@ const takeOrWaitSource = `
 	for _, taking in ipairs(redis.call("HVALS", KEYS[1])) do
 		local overdue = string.match(taking, " (%d+)")
 		if overdue and tonumber(overdue) < now then
-			return "count again"
+			return countAgain()
 		elseif overdue then
 			answer = "wait"
 		end
@@ -204,6 +216,7 @@ const countUnitsSource = `
 	end
 	redis.call("HSET", KEYS[1], "left", string.format("%d", left))
 	redis.call("PEXPIRE", KEYS[1], 60000)
+	redis.call("DEL", KEYS[2])
 	return string.format("%d left", left)`
 
 const settleUnitsSource = `
