@@ -136,7 +136,7 @@ func help(options kong.HelpOptions, parsed *kong.Context) error {
 
 // raceCommand holds one race per strategy. kong reads the flags into it.
 type raceCommand struct {
-	Strategies []string      `default:"none,mutex,redis" help:"Ways to sell, one race each; 'all' for every one that the shop knows but reentrant."`
+	Strategies []string      `default:"none,mutex,redis" help:"Ways to sell, one race each; 'all' for every one that the shop knows but those that no race can show."`
 	Buyers     int           `default:"1000" help:"Buyers who all want one unit at the same moment (1 to 100000)."`
 	Stock      int64         `default:"100" help:"Units for sale in each race (1 to 1000000000)."`
 	Think      time.Duration `default:"2ms" help:"Pause of the shop between reading stock and writing it (0s to 1s). It stands for the work of a real shop, and makes the race show on every run."`

@@ -149,6 +149,7 @@ type progress struct {
 	ends      bool // in this transaction: it has locked the row of an order
 	inserted  bool // in this transaction: an order
 	placed    bool // it has placed its order
+	chosen    bool // by the database, which ended its transaction by a deadlock
 }
 
 // progressOf reads a recording, of a request that polls or not.
@@ -174,6 +175,8 @@ func progressOf(events []lab.Event, polls bool) (p progress) {
 			held = 1
 		case e.Kind == lab.KindRedis && e.Answer == "wait": // for others who have taken
 			p.waits, p.asks = true, true
+		case e.Kind == lab.KindSQL && strings.Contains(e.Answer, "Deadlock found"):
+			p.chosen = true
 		case e.Kind == lab.KindSQL && e.Answer == "":
 			p.sending = e.Text
 		case e.Kind == lab.KindSQL && e.Text == "BEGIN":

@@ -167,6 +167,9 @@ func (w *walk) isStuck(ctx context.Context) (bool, error) {
 func (w *walk) choices() decision {
 	others := w.possibleActs(steps)
 	d := decision{act: others[max(0, slices.Index(others, act{steps, w.last}))]}
+	if slices.ContainsFunc(w.buyers, func(b *buyer) bool { return b.at.chosen }) {
+		return d // which of two the database ends is its choice: what comes next cannot be named
+	}
 	if w.Crash && !slices.ContainsFunc(w.done, func(d decision) bool { return d.kind != steps }) {
 		for _, a := range w.possibleActs(dies, expires) {
 			if a.buyer == w.last || !w.canGoOn(w.last) {
@@ -382,8 +385,10 @@ func (w *walk) waitsFor(b, other *buyer) bool {
 		return has.ends
 	case b.at.next == "sql BEGIN" && has.ends: // it would begin again and again, until the order's row is free
 		return true
+	case w.strategy.Name == lab.Serializable && b.at.readsInTx: // where the other could write, the database is ending this one
+		return locksRow(sends) && has.readsInTx && !has.wrote
 	case w.strategy.Name == lab.Serializable:
-		return (readsRow(sends) || locksRow(sends)) && has.wrote || locksRow(sends) && has.readsInTx
+		return readsRow(sends) && has.wrote
 	}
 	return locksRow(sends) && has.wrote
 }
