@@ -137,6 +137,7 @@ func TestShop_withoutServers(t *testing.T) {
 	missing := start(t, s).buyByEach(t)
 	for name, flag := range map[string]string{
 		"redlock": "--redlock", "redlock-unguarded": "--redlock", "zookeeper": "--zookeeper", "mysql-lock": "--mysql", "for-update": "--mysql",
+		"get-lock": "--mysql", "serializable": "--mysql", "repeatable-read": "--mysql",
 	} {
 		if !strings.Contains(missing[name], flag) {
 			t.Errorf("%s: got the reason %q, want %s in it", name, missing[name], flag)
