@@ -182,7 +182,8 @@ func offered(b *bundle) []lab.Offer {
 		if o.Lock == lab.CountLock {
 			return b.config.counts == nil || !o.Designed
 		}
-		return o.Lock != "" && b.lockers[o.Lock] == nil || o.Name == "for-update" && b.db.IsSQLite()
+		isolated := o.Take == lab.Serializable || o.Take == lab.RepeatableRead // by stores of the teaching shop's own
+		return isolated || o.Lock != "" && b.lockers[o.Lock] == nil || o.Name == "for-update" && b.db.IsSQLite()
 	})
 }
 
