@@ -30,7 +30,7 @@ func (c counted) Sell(ctx context.Context, d *order.Draft) error {
 	return c.Strategy.Sell(ctx, d)
 }
 
-// Holder is not known: a count has many.
+// Holder is not supported: many orders hold units of one count.
 func (c counted) Holder(context.Context, string) (lock.Holder, error) {
 	return lock.Holder{}, errors.ErrUnsupported
 }

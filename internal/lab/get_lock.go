@@ -19,8 +19,9 @@ import (
 // NamedLock is what Offer.Lock has for MySQL's named locks.
 const NamedLock = "named"
 
-// getLock is strategy.None under MySQL's named locks, on the connection of its transaction: as long as that lives, nobody else
-// gets them, and they end with it. It is right on one primary.
+// getLock is strategy.None under MySQL's named locks. The transaction and its locks share a connection: nobody else gets the
+// locks while it lives, and they end with it. That is right on one primary. Several locks of one session need MySQL 5.7.5 or
+// MariaDB 10.0.2: before, a second GET_LOCK released the first.
 type getLock struct {
 	strategy.Shop
 	db   *store.Store
@@ -50,8 +51,11 @@ func (s getLock) take(ctx context.Context, conn *sql.Conn, name string) error {
 	var got sql.NullBool
 	err := conn.QueryRowContext(ctx, "SELECT GET_LOCK(?, ?)", name, s.wait.Seconds()).Scan(&got)
 	switch {
-	case err != nil:
+	case err != nil: // the session may have the lock
+		_ = conn.Raw(func(any) error { return driver.ErrBadConn })
 		return fmt.Errorf("%w: %w", lock.ErrNotAcquired, err)
+	case !got.Valid: // an error of the server
+		return fmt.Errorf("%w: GET_LOCK returned NULL", lock.ErrNotAcquired)
 	case !got.Bool:
 		return fmt.Errorf("%w: %w", lock.ErrNotAcquired, lock.ErrTimeout)
 	}
@@ -67,7 +71,8 @@ func free(ctx context.Context, conn *sql.Conn, name string) {
 	}
 }
 
-// lockName is the name of a SKU's lock, which may have 64 characters. All schemas of a server have the same names.
+// lockName is the name of a SKU's lock, of at most 64 characters. Names belong to the whole server: shops in two schemas share
+// their locks.
 func lockName(sku string) string {
 	if name := strategy.Key(sku); len(name) <= 64 {
 		return name

@@ -15,7 +15,7 @@ import (
 	"example.com/shop/internal/store"
 )
 
-// Levels of isolation at which a strategy of the name reads and writes. The shop's own is READ COMMITTED.
+// Levels of isolation; each is also the name of the strategy that uses it. The shop's own is READ COMMITTED.
 const (
 	RepeatableRead = "repeatable-read"
 	Serializable   = "serializable"
@@ -35,17 +35,17 @@ func (l *teaching) openIsolated(ctx context.Context) error {
 			return err
 		}
 		l.OnClose(level, db.Close)
-		l.isolated[level] = countedStore{Store(db)}
+		l.isolated[level] = deadlockStore{Store(db)}
 	}
 	return nil
 }
 
-// countedStore notes how often the database has ended a transaction by a deadlock. A request that is stepped is not tried
+// deadlockStore notes how often the database has ended a transaction by a deadlock. A request that is stepped is not tried
 // again, so that the same schedule always ends the same way.
-type countedStore struct{ order.Store }
+type deadlockStore struct{ order.Store }
 
 // InTx implements order.Store.
-func (s countedStore) InTx(ctx context.Context, fn func(order.Tx) error) error {
+func (s deadlockStore) InTx(ctx context.Context, fn func(order.Tx) error) error {
 	var deadlocks int64
 	return s.Store.InTx(ctx, func(tx order.Tx) error {
 		err := fn(tx)

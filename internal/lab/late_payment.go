@@ -37,9 +37,12 @@ func (s latePayment) Sell(ctx context.Context, d *order.Draft) error {
 	return s.overwrite(ctx, d)
 }
 
-// sweep expires the orders of these SKUs that are due.
+// sweep expires orders of exactly these SKUs that are due.
 func (s latePayment) sweep(ctx context.Context, d *order.Draft) error {
 	due, err := s.Store.Due(ctx, order.Order{}, 100)
+	if err != nil {
+		return err
+	}
 	var endings []*order.Ending
 	for _, o := range due {
 		if slices.Equal(o.SKUs(), d.SKUs()) {
@@ -49,11 +52,14 @@ func (s latePayment) sweep(ctx context.Context, d *order.Draft) error {
 	if len(endings) > 0 {
 		s.orders.Ends.End(ctx, endings...)
 	}
+	for _, e := range endings {
+		err = errors.Join(err, e.Err)
+	}
 	return err
 }
 
-// overwrite is WRONG: the money is there, so that the order is paid, whatever has become of it. An order that has expired is
-// paid, too, whose units another buyer may have.
+// overwrite is WRONG: the money has arrived, so it marks the order as paid, whatever its state. An order that has expired is
+// also marked as paid, though another buyer may have its units. And it leaves the units in reserved.
 func (s latePayment) overwrite(ctx context.Context, d *order.Draft) error {
 	tx, err := s.db.DB().BeginTx(ctx, nil)
 	if err != nil {
@@ -72,7 +78,7 @@ func (s latePayment) move(ctx context.Context, d *order.Draft) error {
 	return err
 }
 
-// Holder is not what a hold has.
+// Holder is not supported: a hold is no lock.
 func (s latePayment) Holder(context.Context, string) (lock.Holder, error) {
 	return lock.Holder{}, errors.ErrUnsupported
 }

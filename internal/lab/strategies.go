@@ -48,7 +48,7 @@ type Parts struct {
 	Lockers      map[string]strategy.Locker // by the names of their locks
 	Redis        redis.UniversalClient      // keeps counts
 	Ends         order.Ender                // of orders that are paid late
-	Database     *store.Store               // without traces
+	Database     *store.Store               // itself, for connections of their own
 	Isolated     map[string]order.Store     // the database at other levels of isolation
 	LockWait     time.Duration              // for a named lock
 }
@@ -56,21 +56,26 @@ type Parts struct {
 // Offers returns the table of all strategies, the default first. A new strategy is a new row. A strategy for which missing has
 // a reason is listed but cannot be used: it may lack a part.
 func Offers(p Parts, missing map[string]string) []Offer {
-	shop, lockers, counts := p.Shop, p.Lockers, p.Redis
-	at := func(level string) order.Strategy {
-		shop := shop
-		shop.Store = p.Isolated[level]
-		return strategy.InTransaction{Shop: shop}
+	all := append(p.right(), p.wrong()...)
+	for i := range all {
+		o := &all[i]
+		o.LockEnds, o.Missing = lockEnds(o.Lock), missing[o.Name]
+		o.Available = o.Missing == ""
+		if slices.Contains(strategy.Names(), o.Name) {
+			o.Strategy = strategy.New(o.Name, p.Shop, o.Strategy, p.Lockers[strategy.SharedLock])
+		} else {
+			o.Strategy = order.Replaying{Store: p.Store, Next: o.Strategy}
+		}
 	}
-	redis := lockers[strategy.SharedLock]
+	return all
+}
+
+// right are the strategies that are designed to be correct.
+func (p Parts) right() []Offer {
+	shop, lockers := p.Shop, p.Lockers
 	fenced := func(lock string) order.Strategy { return strategy.Redis{Shop: shop, Locker: lockers[lock]} }
-	unguarded := func(lock string) order.Strategy {
-		return strategy.Locked{Shop: shop, Locker: lockers[lock], Take: stock.Overwrite}
-	}
-	late := latePayment{Shop: shop, orders: order.New(order.Config{Store: shop.Store, Ends: p.Ends}), db: p.Database}
-	inTime := late
-	inTime.guarded = true
-	all := []Offer{
+	reconciled := strategy.PreDeductReconciled{Shop: shop, Redis: p.Redis, Deadline: countDeadline, Patience: countPatience}
+	return []Offer{
 		{Name: "lanes", Lock: strategy.SharedLock, Take: "fenced", Designed: true, Strategy: p.Lanes,
 			Lesson: "Everyone who waits in an instance, for whatever SKUs, is sold to by one transaction, under the leases of these SKUs: one commit for hundreds of orders."},
 		{Name: "batch", Take: "conditional", Designed: true, Strategy: p.Batch,
@@ -91,14 +96,25 @@ func Offers(p Parts, missing map[string]string) []Offer {
 		{Name: "conditional", Take: "conditional", Designed: true,
 			Lesson: "No lock at all: the database compares and subtracts in one statement. Correct, but every buyer fights for the row."},
 		{Name: "pre-deduct-reconciled", Lock: CountLock, Take: "conditional", Designed: true,
-			Strategy: counted{strategy.PreDeductReconciled{Shop: shop, Redis: counts, Deadline: countDeadline, Patience: countPatience}, counts},
+			Strategy: counted{reconciled, p.Redis},
 			Lesson:   "A count in Redis turns most buyers away before the database. Who has taken units is kept beside it, and whoever finds it lost or overdue counts again from the database."},
-		{Name: "late-payment-guarded", Lock: HoldLock, Take: "conditional", Designed: true, Strategy: inTime,
+		{Name: "late-payment-guarded", Lock: HoldLock, Take: "conditional", Designed: true, Strategy: p.latePayment(true),
 			Lesson: "An order holds its units for a while. A payment moves it from pending to paid by a guarded update; one that comes too late is refused, and the money goes back."},
 		{Name: "get-lock", Lock: NamedLock, Take: "overwrite", Designed: true, Strategy: getLock{shop, p.Database, p.LockWait},
 			Lesson: "GET_LOCK on the connection of the transaction, before BEGIN, released after COMMIT: right on one primary, as long as nothing between shop and server changes connections."},
-		{Name: "serializable", Take: Serializable, Designed: true, Strategy: at(Serializable),
+		{Name: "serializable", Take: Serializable, Designed: true, Strategy: p.at(Serializable),
 			Lesson: "At SERIALIZABLE a row that was read stays as it is until the transaction ends: right, but two buyers who have read it end in a deadlock, and one starts over."},
+	}
+}
+
+// wrong are those that are wrong on purpose.
+func (p Parts) wrong() []Offer {
+	shop, lockers := p.Shop, p.Lockers
+	unguarded := func(lock string) order.Strategy {
+		return strategy.Locked{Shop: shop, Locker: lockers[lock], Take: stock.Overwrite}
+	}
+	redis := lockers[strategy.SharedLock]
+	return []Offer{
 		{Name: "none", Take: "overwrite", Strategy: strategy.None{Shop: shop},
 			Lesson: "Read, think, write: all who read before the first write sell the same units."},
 		{Name: "mutex", Lock: MemoryLock, Take: "overwrite", Strategy: unguarded(MemoryLock),
@@ -127,26 +143,27 @@ func Offers(p Parts, missing map[string]string) []Offer {
 			Lesson: "A lock that counts how often its holder took it, by several commands: HINCRBY and PEXPIRE are two steps, and DEL at zero does not ask whose lock it is."},
 		{Name: "mysql-lock-ownerless", Lock: "mysql-lock-ownerless", Take: "overwrite", Strategy: unguarded("mysql-lock-ownerless"),
 			Lesson: "A row as a lock, without an owner and an end: a process that dies leaves it for ever, and what deletes it may let in a second buyer."},
-		{Name: "repeatable-read", Take: RepeatableRead, Strategy: at(RepeatableRead),
+		{Name: "repeatable-read", Take: RepeatableRead, Strategy: p.at(RepeatableRead),
 			Lesson: "It is in a transaction, but at REPEATABLE READ that reads from its snapshot, and writes over what others have committed since."},
-		{Name: "pre-deduct", Lock: CountLock, Take: "conditional", Strategy: counted{strategy.PreDeduct{Shop: shop, Redis: counts}, counts},
+		{Name: "pre-deduct", Lock: CountLock, Take: "conditional", Strategy: counted{strategy.PreDeduct{Shop: shop, Redis: p.Redis}, p.Redis},
 			Lesson: "A count in Redis decides, and the guarded update follows: nothing is oversold, but a process that dies between the two has taken units that nobody gets."},
-		{Name: "pre-deduct-only", Lock: CountLock, Take: "none", Strategy: counted{strategy.PreDeductOnly{Shop: shop, Redis: counts}, counts},
+		{Name: "pre-deduct-only", Lock: CountLock, Take: "none", Strategy: counted{strategy.PreDeductOnly{Shop: shop, Redis: p.Redis}, p.Redis},
 			Lesson: "A count in Redis decides alone: when it is lost, or two instances load it, it begins again with units that are sold already."},
-		{Name: "late-payment", Lock: HoldLock, Take: "conditional", Strategy: late,
-			Lesson: "The provider says paid, and the shop writes it: the order's hold had ended, and its units were another buyer's already."},
+		{Name: "late-payment", Lock: HoldLock, Take: "conditional", Strategy: p.latePayment(false),
+			Lesson: "The provider reports a payment and the shop records it, though the hold has ended and another buyer has the units."},
 	}
-	for i := range all {
-		o := &all[i]
-		o.LockEnds, o.Missing = lockEnds(o.Lock), missing[o.Name]
-		o.Available = o.Missing == ""
-		if slices.Contains(strategy.Names(), o.Name) {
-			o.Strategy = strategy.New(o.Name, shop, o.Strategy, redis)
-		} else {
-			o.Strategy = order.Replaying{Store: shop.Store, Next: o.Strategy}
-		}
-	}
-	return all
+}
+
+// at returns the strategy that sells in one transaction, at a level of isolation.
+func (p Parts) at(level string) order.Strategy {
+	shop := p.Shop
+	shop.Store = p.Isolated[level]
+	return strategy.InTransaction{Shop: shop}
+}
+
+func (p Parts) latePayment(guarded bool) order.Strategy {
+	orders := order.New(order.Config{Store: p.Store, Ends: p.Ends})
+	return latePayment{Shop: p.Shop, orders: orders, db: p.Database, guarded: guarded}
 }
 
 // Values of Offer.LockEnds: what ends a lock where its holder does not.

@@ -28,7 +28,7 @@ type Store struct {
 }
 
 // On returns a Store that does everything on one connection, and leaves it open: what belongs to its session, such as a named
-// lock, lasts from one transaction to the next.
+// lock, lasts from one transaction to the next. A connection that is lost is not replaced.
 func (s *Store) On(conn *sql.Conn) *Store {
 	on := *s
 	on.on, on.db = conn, s.db.Session(&gorm.Session{NewDB: true, Context: context.Background()})

@@ -64,11 +64,13 @@ func (s *Store) InTx(ctx context.Context, fn func(order.Tx) error) error {
 func (s *Store) isPlaced(ctx context.Context, o order.Order) (placed bool, err error) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), confirmTimeout)
 	defer cancel()
+	other := *s
+	other.on = nil // it may be the lost connection
 	for try := 1; ; try++ {
 		if s.group != nil {
 			s.group.await(ctx) // without one, Connect says why
 		}
-		err = s.inTx(ctx, func(t *tx) (err error) {
+		err = other.inTx(ctx, func(t *tx) (err error) {
 			placed, err = t.exists(o)
 			return err
 		})

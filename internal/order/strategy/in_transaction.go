@@ -8,8 +8,9 @@ import (
 )
 
 // InTransaction is None in one transaction. At REPEATABLE READ, as MySQL has it by default, it is WRONG: a transaction reads
-// from its own snapshot, and writes over what others have committed since. At SERIALIZABLE it is right: a row that was read
-// stays as it is until the transaction ends. Of two buyers who have read it, the database ends one by a deadlock.
+// from its own snapshot, and writes over what others have committed since. (MariaDB from 11.6.2 on refuses instead.) At
+// SERIALIZABLE it is right: a row that was read stays as it is until the transaction ends. Of two buyers who have read it, the
+// database ends one by a deadlock.
 type InTransaction struct {
 	Shop
 }

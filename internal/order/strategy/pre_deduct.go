@@ -2,29 +2,30 @@ package strategy
 
 import (
 	"context"
+	"errors"
 	"fmt"
 
 	"github.com/redis/go-redis/v9"
 
-	"example.com/shop/internal/lock"
 	"example.com/shop/internal/order"
 )
 
 // PreDeduct is WRONG, though it never oversells: a count in Redis decides who may buy, and the guarded UPDATE follows. A
-// process that dies between the two has taken units for nobody: the shop is sold out and has some left.
+// process that dies between the two has taken units for nobody: the shop is sold out and has some left. Nor do units come back
+// to the count that an order which expires or is cancelled gives back.
 type PreDeduct struct {
 	Shop
 	Redis redis.UniversalClient
 }
 
-// Sell takes the units from the counts, and then from the database. What comes to nothing there is given back.
+// Sell takes the units from the counts, and then from the database. Units that the database does not sell are given back.
 func (s PreDeduct) Sell(ctx context.Context, d *order.Draft) error {
 	taken, err := takeCounted(ctx, s.Redis, d, s.load) // 1. in Redis: DECRBY, if enough are left
 	if err == nil {
 		err = Conditional{s.Shop}.Sell(ctx, d) // 2. in the database: UPDATE ... WHERE available >= ?
 	}
-	if err != nil {
-		giveBack(ctx, s.Redis, taken) // 3. INCRBY, unless the process has died
+	if err != nil && !errors.Is(err, order.ErrUnknownOutcome) {
+		giveBack(ctx, s.Redis, taken) // 3. INCRBY, unless the process has died or Redis does not answer
 	}
 	return err
 }
@@ -35,7 +36,7 @@ func (s PreDeduct) load(ctx context.Context, line order.Line) error {
 	if err != nil {
 		return err
 	}
-	return s.Redis.SetNX(ctx, countKey(line.SKU), levels.SKUs[line.SKU].Level.Available, 0).Err()
+	return s.Redis.SetNX(ctx, countKey(line.SKU), levels.SKUs[line.SKU].Available, 0).Err()
 }
 
 // countKey is the key of a SKU's count. SKUs with the same braces are in the same slot of a Redis Cluster.
@@ -55,8 +56,8 @@ const takeUnitsSource = `
 
 var takeUnits = redis.NewScript(takeUnitsSource)
 
-// takeCounted takes the units of all lines from their counts, which load begins where there is none. Those that it has
-// taken are also returned with an error.
+// takeCounted takes the units of all lines from their counts, which load begins where there is none. It also returns the lines
+// that it has taken if a later one fails.
 func takeCounted(
 	ctx context.Context, client redis.UniversalClient, d *order.Draft, load func(context.Context, order.Line) error,
 ) (taken []order.Line, err error) {
@@ -64,11 +65,14 @@ func takeCounted(
 		answer := "unknown"
 		for answer == "unknown" {
 			answer, err = takeUnits.Eval(ctx, client, []string{countKey(line.SKU)}, line.Units).Text()
-			if err == nil && answer == "unknown" {
+			if err != nil {
+				return taken, noCount(line.SKU, err)
+			}
+			if answer == "unknown" {
 				err = load(ctx, line)
 			}
 			if err != nil {
-				return taken, fmt.Errorf("count of sku %q: %w: %w", line.SKU, lock.ErrNoAnswer, err)
+				return taken, err
 			}
 		}
 		if answer != "taken" {

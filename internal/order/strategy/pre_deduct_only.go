@@ -2,6 +2,7 @@ package strategy
 
 import (
 	"context"
+	"errors"
 
 	"github.com/redis/go-redis/v9"
 
@@ -22,7 +23,7 @@ func (s PreDeductOnly) Sell(ctx context.Context, d *order.Draft) error {
 	if err == nil {
 		err = s.write(ctx, d) // 2. in the database: INSERT
 	}
-	if err != nil {
+	if err != nil && !errors.Is(err, order.ErrUnknownOutcome) {
 		giveBack(ctx, s.Redis, taken)
 	}
 	return err
@@ -34,7 +35,7 @@ func (s PreDeductOnly) load(ctx context.Context, line order.Line) error {
 	if err != nil {
 		return err
 	}
-	return s.Redis.Set(ctx, countKey(line.SKU), levels.SKUs[line.SKU].Level.Available, 0).Err()
+	return s.Redis.Set(ctx, countKey(line.SKU), levels.SKUs[line.SKU].Available, 0).Err()
 }
 
 func (s PreDeductOnly) write(ctx context.Context, d *order.Draft) error {

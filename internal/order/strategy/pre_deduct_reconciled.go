@@ -13,12 +13,13 @@ import (
 	"example.com/shop/internal/stock"
 )
 
-// PreDeductReconciled is PreDeduct made right. Beside the count stands who has taken units, and until when that order has
-// to be written. A buyer is refused only once nobody can give units back; until then it waits. Whoever finds the count
-// missing, or an order overdue, counts again from the database.
+// PreDeductReconciled is PreDeduct made right. Redis keeps the count and, for each order that has taken units, its deadline. A
+// buyer is refused only once nobody can give units back; until then it waits. A buyer who finds the count missing, or an order
+// overdue, counts again from the database.
 //
-// A taking is looked up once more while the row of the stock is locked, and counting again waits for that lock: an order
-// that a new count does not know is never written. So a count that was lost lets in no more buyers than there are units.
+// Before its COMMIT, a transaction that holds the row of the stock checks that Redis still knows its order. Counting again
+// waits for the same row, so that an order which a new count does not know is never written: a count that was lost lets in no
+// more buyers than there are units.
 type PreDeductReconciled struct {
 	Shop
 	Redis    redis.UniversalClient
@@ -40,6 +41,7 @@ func (s PreDeductReconciled) Sell(ctx context.Context, d *order.Draft) error {
 			s.settle(ctx, d, "written")
 			return nil
 		case errors.Is(err, errForgotten):
+			s.settle(ctx, d, "give back") // of lines that are still known
 		case errors.Is(err, order.ErrUnknownOutcome): // after the deadline it is known
 			return err
 		case errors.Is(err, order.ErrSoldOut): // the count was wrong
@@ -70,7 +72,7 @@ func (s PreDeductReconciled) take(ctx context.Context, d *order.Draft) error {
 			case "wait":
 				err = order.Pause(ctx, backOff(min(try, 3)))
 			default:
-				err = fmt.Errorf("%w: %w", lock.ErrNoAnswer, err)
+				err = noCount(line.SKU, err)
 			}
 			if ctx.Err() != nil {
 				err = context.Cause(ctx)
@@ -109,7 +111,7 @@ func (s PreDeductReconciled) write(ctx context.Context, d *order.Draft) error {
 		for _, line := range d.Sorted() {
 			switch known, err := s.Redis.HExists(ctx, takingsKey(line.SKU), d.ID).Result(); {
 			case err != nil:
-				return fmt.Errorf("sku %q: %w: %w", line.SKU, lock.ErrNoAnswer, err)
+				return noCount(line.SKU, err)
 			case !known:
 				return errForgotten
 			}
@@ -118,8 +120,8 @@ func (s PreDeductReconciled) write(ctx context.Context, d *order.Draft) error {
 	})
 }
 
-// countAgain makes a new count: what the database has, less what orders hold that are neither written nor overdue. No order
-// of this SKU is written meanwhile.
+// countAgain makes a new count: the units in the database, less the units of orders that are neither written nor overdue. No
+// order of this SKU is written meanwhile.
 func (s PreDeductReconciled) countAgain(ctx context.Context, sku string) error {
 	err := s.Store.InTx(ctx, func(tx order.Tx) error {
 		levels, err := tx.LockLevels([]string{sku})
@@ -128,25 +130,30 @@ func (s PreDeductReconciled) countAgain(ctx context.Context, sku string) error {
 		}
 		taken, err := s.Redis.HKeys(ctx, takingsKey(sku)).Result()
 		if err != nil {
-			return fmt.Errorf("%w: %w", lock.ErrNoAnswer, err)
+			return noCount(sku, err)
 		}
 		written, err := tx.LockOrders(taken...)
 		if err != nil {
 			return err
 		}
-		arguments := []any{levels.SKUs[sku].Level.Available}
+		arguments := []any{levels.SKUs[sku].Available}
 		for id := range written {
 			arguments = append(arguments, id)
 		}
 		if err := countUnits.Eval(ctx, s.Redis, []string{takingsKey(sku), countingKey(sku)}, arguments...).Err(); err != nil {
-			return fmt.Errorf("%w: %w", lock.ErrNoAnswer, err)
+			return noCount(sku, err)
 		}
-		return order.ErrNothing // to commit
+		return order.ErrNothing // the row was locked to keep writers out
 	})
 	if errors.Is(err, order.ErrNothing) {
 		return nil
 	}
 	return err
+}
+
+// noCount is the error of a count. The cause is not wrapped: a transaction would take it for the database's, and run again.
+func noCount(sku string, err error) error {
+	return fmt.Errorf("%w: count of sku %q: %v", lock.ErrNoAnswer, sku, err) //nolint:errorlint // see above
 }
 
 // settle ends what the order has taken: it was written, or is given back, or leads to a new count. If that fails, the
@@ -178,6 +185,9 @@ const takeOrWaitSource = `
 		return "wait"
 	end
 	local left = tonumber(redis.call("HGET", KEYS[1], "left"))
+	if redis.call("HEXISTS", KEYS[1], ARGV[1]) == 1 then
+		return "taken" -- by an earlier try of this order
+	end
 	if not left then
 		return countAgain()
 	end
@@ -216,7 +226,7 @@ const countUnitsSource = `
 	end
 	redis.call("HSET", KEYS[1], "left", string.format("%d", left))
 	redis.call("PEXPIRE", KEYS[1], 60000)
-	redis.call("DEL", KEYS[2])
+	redis.call("DEL", KEYS[2]) -- whose it is does not matter: the row's lock lets one buyer at a time come here
 	return string.format("%d left", left)`
 
 const settleUnitsSource = `
