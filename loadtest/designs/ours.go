@@ -1,0 +1,66 @@
+package designs
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"example.com/shop/internal/lock"
+	"example.com/shop/internal/order"
+	"example.com/shop/internal/order/batch"
+	"example.com/shop/internal/order/strategy"
+	"example.com/shop/internal/store"
+	"example.com/shop/loadtest/shops"
+)
+
+// ours is a strategy of this shop, wired as internal/app does, and called without HTTP. It also writes the ledger and
+// the idempotency keys, and locks the rows of the buyers.
+//
+// The cost: docs/architecture.md, "A batch".
+func ours(name string) Design {
+	about := "This shop: all orders that wait, of any SKUs, in one transaction; the instances queue for leases in Redis."
+	if name == "batch" {
+		about = "This shop: all orders that wait, of any SKUs, in one transaction; without leases."
+	}
+	return Design{
+		Name:    name,
+		About:   about,
+		Source:  "internal/order/batch",
+		Carts:   true,
+		Prepare: nothing,
+		Open: func(ctx context.Context, on Servers) (Seller, error) {
+			db, err := store.MySQL(ctx, on.DSN, store.Options{})
+			if err != nil {
+				return nil, err
+			}
+			s := &shop{}
+			s.Later(db.Close)
+			config := batch.Config{Shop: strategy.Shop{Store: db}}
+			if name == "lanes" {
+				locker := lock.New(lock.NewRedis(on.Redis), lock.Options{})
+				s.Later(locker.Close)
+				config.Locker = strategy.LockerOf(locker)
+				config.CommitTime = time.Second // a tenth of the lease's TTL
+			}
+			seller := batch.New(config)
+			s.Later(func() error { seller.Close(); return nil })
+			s.orders = order.New(order.Config{Store: db, Strategy: seller, Ends: seller})
+			return s, nil
+		},
+	}
+}
+
+type shop struct {
+	shops.Undo
+	orders *order.Service
+}
+
+// Buy implements Seller.
+func (s *shop) Buy(ctx context.Context, o Order) (bool, error) {
+	lines := order.Each(o.SKUs, func(sku string) order.Line { return order.Line{SKU: sku, Units: 1} })
+	_, _, err := s.orders.Place(ctx, order.Request{Buyer: o.Buyer, Key: o.ID, Lines: lines})
+	if errors.Is(err, order.ErrSoldOut) {
+		return false, nil
+	}
+	return err == nil, err
+}
