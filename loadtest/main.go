@@ -9,8 +9,8 @@
 //
 // The parts: crowd sends the orders, shopclient speaks to a shop, shops starts some or finds them, result judges and is
 // the model of what came of it, which the terminal, JSON and web show. step plays two buyers against each other, by one
-// schedule or by all. faults breaks shops while they sell, bench measures, and lang has the Chinese of what the others
-// explain.
+// schedule or by all. faults breaks shops while they sell, bench measures, designs compares the strategies with what others
+// have built, and lang has the Chinese of what the others explain.
 package main
 
 import (
@@ -31,6 +31,7 @@ import (
 
 	"example.com/shop/internal/app"
 	"example.com/shop/loadtest/bench"
+	"example.com/shop/loadtest/designs"
 	"example.com/shop/loadtest/faults"
 	"example.com/shop/loadtest/lang"
 	"example.com/shop/loadtest/result"
@@ -42,11 +43,12 @@ import (
 // commands is the command line. Each command is a struct of its flags that has Run, and may have Validate, called by
 // kong, and Footer, which stands below the flags in its help.
 type commands struct {
-	Race    raceCommand    `cmd:"" default:"withargs" help:"${race}"`
-	Step    step.Command   `cmd:"" help:"${step}"`
-	Explore step.Explore   `cmd:"" help:"${explore}"`
-	Bench   bench.Command  `cmd:"" help:"Measures orders per second over HTTP by each strategy."`
-	Faults  faults.Command `cmd:"" help:"${faults}"`
+	Race    raceCommand     `cmd:"" default:"withargs" help:"${race}"`
+	Step    step.Command    `cmd:"" help:"${step}"`
+	Explore step.Explore    `cmd:"" help:"${explore}"`
+	Bench   bench.Command   `cmd:"" help:"Measures orders per second over HTTP by each strategy."`
+	Faults  faults.Command  `cmd:"" help:"${faults}"`
+	Designs designs.Command `cmd:"" help:"${designs}"`
 }
 
 func main() {
@@ -73,6 +75,7 @@ var (
 // abouts are the texts above the flags in the commands' help.
 var abouts = kong.Vars{ //nolint:gochecknoglobals // a constant
 	"race": raceAbout, "step": step.About, "explore": step.ExploreAbout, "faults": faults.About,
+	"designs": designs.About,
 }
 
 // run is the whole program. It returns the exit code, which raceCommand.Footer explains.
@@ -157,7 +160,8 @@ For each strategy it starts three instances of the shop on a fresh embedded data
 up for sale, and lets 1,000 buyers buy at the same moment over HTTP. Then it counts.
 
 'loadtest step' plays two buyers against each other, step by step, 'loadtest explore' plays every schedule of theirs,
-'loadtest faults' breaks shops while they sell, and 'loadtest bench' measures orders per second. Each has a --help of its own.
+'loadtest faults' breaks shops while they sell, 'loadtest bench' measures orders per second, and 'loadtest designs'
+compares what others have built. Each has a --help of its own.
 'loadtest bench --against DIR' compares two checkouts.`
 
 // Footer stands below the flags in the help.
