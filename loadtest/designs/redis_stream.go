@@ -75,6 +75,7 @@ type stream struct {
 	desk    desk
 	closing atomic.Bool
 	ended   chan struct{} // closed by the writer
+	err     error         // why the writer ended before everything was written
 }
 
 // join makes the Stream and the group where they are missing: at first, and after a FLUSHALL.
@@ -143,6 +144,7 @@ func (s *stream) write(ctx context.Context) {
 		}
 		switch {
 		case err != nil && s.closing.Load():
+			s.err = fmt.Errorf("orders stay in %s until the next start: %w", s.key, err)
 			return
 		case err != nil:
 			time.Sleep(50 * time.Millisecond)
@@ -241,5 +243,5 @@ func (s *stream) insert(ctx context.Context, orders []Order) error {
 func (s *stream) Close() error {
 	s.closing.Store(true)
 	<-s.ended
-	return nil
+	return s.err
 }
