@@ -213,19 +213,14 @@ func (c *Command) start(ctx context.Context, progress func(string)) (on Servers,
 
 // connect opens the database, whose schema it brings up to date, and Redis.
 func connect(ctx context.Context, dsn, addr string) (on Servers, disconnect func() error, err error) {
-	options, err := redis.ParseURL("redis://" + strings.TrimPrefix(addr, "redis://"))
+	client, err := openRedis("redis://" + strings.TrimPrefix(addr, "redis://"))
 	if err != nil {
 		return on, nil, errors.New("--redis: want host:port or a URL such as redis://user:password@host:6379/0")
 	}
-	options.PoolSize = 128  // a consumer for each of 64 SKUs, and the buyers
-	options.MaxRetries = -1 // a script that has run unseen must not run again
-	options.ContextTimeoutEnabled, options.DisableIdentity = true, true
-	options.MaintNotificationsConfig = &maintnotifications.Config{Mode: maintnotifications.ModeDisabled}
 	db, err := store.MySQL(ctx, dsn, store.Options{})
 	if err != nil {
 		return on, nil, fmt.Errorf("--mysql: %w", err)
 	}
-	client := redis.NewClient(options)
 	disconnect = func() error { return errors.Join(client.Close(), db.Close()) }
 	_, err = db.Migrate(ctx)
 	if err == nil {
@@ -235,4 +230,25 @@ func connect(ctx context.Context, dsn, addr string) (on Servers, disconnect func
 		return on, nil, errors.Join(err, disconnect())
 	}
 	return Servers{DSN: dsn, DB: db.DB(), Redis: client}, disconnect, nil
+}
+
+// openRedis opens a Redis or, where the URL has a master_name, the one that Sentinels name. A script that has run unseen
+// must not run again.
+func openRedis(address string) (redis.UniversalClient, error) {
+	const pool = 128 // a consumer for each of 64 SKUs, and the buyers
+	if strings.Contains(address, "master_name=") {
+		o, err := redis.ParseFailoverURL(address)
+		if err != nil {
+			return nil, err
+		}
+		o.PoolSize, o.MaxRetries, o.ContextTimeoutEnabled, o.DisableIdentity = pool, -1, true, true
+		return redis.NewFailoverClient(o), nil
+	}
+	o, err := redis.ParseURL(address)
+	if err != nil {
+		return nil, err
+	}
+	o.PoolSize, o.MaxRetries, o.ContextTimeoutEnabled, o.DisableIdentity = pool, -1, true, true
+	o.MaintNotificationsConfig = &maintnotifications.Config{Mode: maintnotifications.ModeDisabled}
+	return redis.NewClient(o), nil
 }

@@ -3,6 +3,7 @@ package designs
 import (
 	"database/sql"
 	"fmt"
+	"os"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -15,7 +16,12 @@ import (
 	"example.com/shop/internal/testserver"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(testserver.Wrap(m)) }
+func TestMain(m *testing.M) {
+	if len(os.Args) > 1 && os.Args[1] == asSeller {
+		goleak.VerifyTestMain(sellerProcess{})
+	}
+	goleak.VerifyTestMain(testserver.Wrap(m))
+}
 
 var redisDatabases atomic.Int64
 

@@ -1,0 +1,187 @@
+package designs
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"maps"
+	"os"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"example.com/shop/internal/testserver"
+)
+
+// asSeller as the first argument makes the test binary a seller's process.
+const asSeller = "as-seller"
+
+// sellerProcess runs in place of the tests where the test binary is a seller's process.
+type sellerProcess struct{}
+
+func (sellerProcess) Run() (code int) {
+	if err := Sell(context.Background(), append(All(), forgetful()), os.Stdin, os.Stdout); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		return 1
+	}
+	return 0
+}
+
+// forgetful is wrong in every way: a count in Redis decides, and the buyer is answered before a goroutine inserts the order.
+func forgetful() Design {
+	return Design{
+		Name: "forgetful", Wrong: true, Redis: true, Prepare: countInRedis,
+		Open: func(ctx context.Context, on Servers) (Seller, error) {
+			s := &forgetfulSeller{Servers: on, orders: make(chan Order)}
+			s.writer.Go(func() { s.write(context.WithoutCancel(ctx)) })
+			return s, nil
+		},
+	}
+}
+
+type forgetfulSeller struct {
+	Servers
+	orders chan Order
+	writer sync.WaitGroup
+}
+
+// Buy takes 60 ms, so that the sale lasts longer than a failover takes to begin.
+func (s *forgetfulSeller) Buy(ctx context.Context, o Order) (bool, error) {
+	time.Sleep(60 * time.Millisecond)
+	left, err := s.Redis.Decr(ctx, countKey(o.SKUs[0])).Result()
+	if err != nil || left < 0 {
+		return false, err
+	}
+	s.orders <- o
+	return true, nil
+}
+
+// write inserts 150 orders at a time, and at the end the rest.
+func (s *forgetfulSeller) write(ctx context.Context) {
+	var waiting []Order
+	insert := func() {
+		if len(waiting) > 0 {
+			_ = inTx(ctx, s.DB, func(tx *sql.Tx) error { return insertOrders(ctx, tx, waiting...) })
+		}
+		waiting = nil
+	}
+	for o := range s.orders {
+		if waiting = append(waiting, o); len(waiting) == 150 {
+			insert()
+		}
+	}
+	insert()
+}
+
+// Close implements Seller.
+func (s *forgetfulSeller) Close() error {
+	close(s.orders)
+	s.writer.Wait()
+	return nil
+}
+
+// ground has a Redis of the test's own, which is emptied.
+func ground(t *testing.T) *Ground {
+	t.Helper()
+	addr := testserver.Start(t, testserver.OpenRedis).Addr()
+	on, disconnect, err := connect(t.Context(), testserver.MySQL(t), addr)
+	testserver.Must(t, err)
+	t.Cleanup(func() { testserver.Must(t, disconnect()) })
+	return &Ground{Servers: on, RedisAddr: addr, Program: []string{os.Args[0], asSeller}}
+}
+
+func verdicts(outcomes []Outcome) map[string]string {
+	all := map[string]string{}
+	for _, o := range outcomes {
+		all[o.Fault] = o.Verdict
+	}
+	return all
+}
+
+// A right design shows nothing, whatever is broken.
+func TestBreak_right(t *testing.T) {
+	t.Parallel()
+	outcomes, try, err := ground(t).Break(t.Context(), rowFirst(), 300)
+	testserver.Must(t, err)
+	want := map[string]string{"kill -9": unharmed, "kill -9 at the end": unharmed, "FLUSHALL": unharmed}
+	if got := verdicts(outcomes); try != 1 || !maps.Equal(got, want) {
+		t.Errorf("got %v by try %d, want %v by the first:\n%+v", got, try, want, outcomes)
+	}
+	for _, o := range outcomes {
+		if o.Operator != unharmed || o.Acknowledged+o.Untold != 300 || (o.Seconds == nil) != (o.Fault == "kill -9 at the end") {
+			t.Errorf("%s: got %+v, want all units in orders, and nothing to do", o.Fault, o)
+		}
+	}
+}
+
+// A design that answers before it writes loses orders with its process. A count that Redis forgets sells too little, and one
+// that a replica did not learn of too much.
+func TestBreak_wrong(t *testing.T) {
+	t.Parallel()
+	g := ground(t)
+	g.Sentinel = testserver.Start(t, testserver.OpenRedisSentinel)
+	outcomes, _, err := g.Break(t.Context(), forgetful(), 1600)
+	testserver.Must(t, err)
+	want := map[string]string{
+		"kill -9": "lost, undersold", "kill -9 at the end": "lost, undersold", "FLUSHALL": "undersold", "failover": "oversold",
+	}
+	if got := verdicts(outcomes); !maps.Equal(got, want) {
+		t.Errorf("got %v, want %v:\n%+v", got, want, outcomes)
+	}
+	for _, o := range outcomes {
+		if o.Operator == unharmed {
+			t.Errorf("%s: want something to do for the operator of %+v", o.Fault, o)
+		}
+	}
+}
+
+// A design whose count is in Redis is right if the database has the last word, and the buyer is answered after it.
+func TestBreak_failover(t *testing.T) {
+	t.Parallel()
+	g := ground(t)
+	g.Sentinel = testserver.Start(t, testserver.OpenRedisSentinel)
+	last := allFaults()[len(allFaults())-1]
+	o, err := g.breakBy(t.Context(), inStream("late"), last, 3000)
+	testserver.Must(t, err)
+	if o.Fault != "failover" || o.Verdict != unharmed || o.Seconds == nil {
+		t.Errorf("got %+v, want it unharmed", o)
+	}
+}
+
+// A seller's process is gone after each end: killed, stopped, or because its parent has died.
+func TestSeller_ends(t *testing.T) {
+	t.Parallel()
+	g := ground(t)
+	s := sale{Design: "row-first", DSN: g.DSN, Redis: g.RedisAddr, SKU: "ends", Buyers: 4}
+	testserver.Must(t, putUpForSale(t.Context(), g.DB, map[string]int64{s.SKU: 1_000_000}))
+	for name, end := range map[string]func(*process) error{
+		"killed":      func(p *process) error { _, err := p.end(); return err },
+		"stopped":     func(p *process) error { _, err := p.stop(); return err },
+		"parent died": func(p *process) error { return p.stdin.Close() },
+	} {
+		p, err := s.start(t.Context(), g.Program)
+		testserver.Must(t, err)
+		if r := <-p.receipts; r.answer != sold {
+			t.Errorf("%s: the first receipt is %+v, want a sale: %s", name, r, p.log)
+		}
+		testserver.Must(t, end(p))
+		for range p.receipts { // until it is reaped
+		}
+		if err := syscall.Kill(p.Pid, 0); !errors.Is(err, syscall.ESRCH) {
+			t.Errorf("%s: process %d: got %v, want it gone", name, p.Pid, err)
+		}
+	}
+}
+
+// A seller that cannot start says why.
+func TestBreak_no_design(t *testing.T) {
+	t.Parallel()
+	unknown := rowFirst()
+	unknown.Name = "unknown"
+	if _, _, err := ground(t).Break(t.Context(), unknown, 600); err == nil || !strings.Contains(err.Error(), `there is no design "unknown"`) {
+		t.Errorf("got %v, want the seller's own words", err)
+	}
+}

@@ -1,0 +1,176 @@
+package designs
+
+import (
+	_ "embed"
+	"encoding/json"
+	"fmt"
+	"html/template"
+	"io"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/dustin/go-humanize"
+	"github.com/jedib0t/go-pretty/v6/table"
+
+	"example.com/shop/loadtest/result"
+	"example.com/shop/loadtest/stats"
+)
+
+// Report is what came of a run: shown as tables, as JSON, and as a picture.
+type Report struct {
+	Version   int            `json:"version"` // of this format
+	StartedAt time.Time      `json:"started_at"`
+	Machine   result.Machine `json:"machine"`
+	Designs   []Row          `json:"designs"`
+}
+
+// Row is a design with its figures.
+type Row struct {
+	Name   string             `json:"name"`
+	About  string             `json:"about"`
+	Source string             `json:"source"`
+	Wrong  bool               `json:"known_to_be_wrong"`
+	Load   map[string]float64 `json:"load"`  // by names that have the unit; a case that the design cannot sell is missing
+	Tries  int                `json:"tries"` // a design that is known to be wrong is tried again when it shows nothing
+	Faults []Outcome          `json:"faults"`
+}
+
+// hot is the name of the figure that the picture shows.
+const hot = "orders_per_second_1_sku_64_buyers"
+
+// unlike names the designs that were not as they are known to be.
+func (r Report) unlike() (names []string) {
+	for _, one := range r.Designs {
+		harmed := slices.ContainsFunc(one.Faults, func(o Outcome) bool { return o.Verdict != unharmed })
+		if len(one.Faults) > 0 && harmed != one.Wrong {
+			names = append(names, one.Name)
+		}
+	}
+	return names
+}
+
+// writeFaults writes a line for each design and fault.
+func (r Report) writeFaults(out io.Writer) error {
+	var rows []table.Row
+	var tasks strings.Builder
+	for _, one := range r.Designs {
+		for i, o := range one.Faults {
+			name, seconds := "", "-"
+			if i == 0 {
+				name = one.Name
+			}
+			if o.Seconds != nil {
+				seconds = fmt.Sprintf("%.1fs", *o.Seconds)
+			}
+			rows = append(rows, table.Row{name, o.Fault, o.Supplied, o.Acknowledged, o.Lost, o.Oversold, o.Undersold, o.Untold, seconds, o.Verdict})
+			if o.Operator != unharmed {
+				fmt.Fprintf(&tasks, "%s, %s: %s.\n", one.Name, o.Fault, o.Operator)
+			}
+		}
+	}
+	text := stats.Table(table.Row{"design", "fault", "units", "orders", "lost", "oversold", "undersold", "untold", "again", "verdict"}, rows, 3, 9)
+	if tasks.Len() > 0 {
+		text += "\nWhat an operator has to do:\n" + tasks.String()
+	}
+	_, err := io.WriteString(out, text)
+	return err
+}
+
+func (r Report) writeJSON(w io.Writer) error {
+	encoder := json.NewEncoder(w)
+	encoder.SetIndent("", "  ")
+	return encoder.Encode(r)
+}
+
+//go:embed picture.svg
+var picture string
+
+// writeSVG draws a bar of orders/s for each design, and beside it a mark for what each fault broke.
+func (r Report) writeSVG(w io.Writer) error {
+	t, err := template.New("").Parse(picture)
+	if err != nil {
+		return err
+	}
+	return t.Execute(w, r.draw())
+}
+
+// drawing is the picture, in pixels.
+type drawing struct {
+	Width, Height int
+	Subtitle      string
+	Faults        []column
+	Rows          []line
+	Legend        []mark
+}
+
+type column struct {
+	X    int
+	Name []string // lines of the head
+}
+
+type line struct {
+	Y, Bar        int
+	Name, Rate    string
+	RateX, Middle int
+	Marks         []mark
+}
+
+type mark struct {
+	X, Y, TextX int
+	Class, Text string
+}
+
+const (
+	barX     = 210 // the names stand at the left of it
+	barWidth = 300
+	faultX   = 610 // of the first fault; a rate fits between the longest bar and it
+	perFault = 105
+	headSize = 120
+	rowSize  = 40
+	markSize = 22 // from one to the next
+)
+
+func (r Report) draw() drawing {
+	m := r.Machine
+	d := drawing{
+		Width: faultX + perFault*len(allFaults()), Height: headSize + rowSize*len(r.Designs) + 60,
+		Subtitle: fmt.Sprintf("%s, %d cores; %s; %s", m.CPUModel, m.CPUs, m.DatabaseVersion, m.RedisVersion),
+	}
+	for i, f := range allFaults() {
+		first, rest, _ := strings.Cut(f.name, " at ")
+		if rest != "" {
+			rest = "at " + rest
+		}
+		d.Faults = append(d.Faults, column{X: faultX + i*perFault, Name: []string{first, rest}})
+	}
+	fastest := 1.0
+	for _, one := range r.Designs {
+		fastest = max(fastest, one.Load[hot])
+	}
+	for i, one := range r.Designs {
+		rate, y := one.Load[hot], headSize+rowSize*i
+		bar := int(barWidth * rate / fastest)
+		l := line{Y: y, Middle: y + rowSize/2, Bar: bar, Name: one.Name, Rate: humanize.Comma(int64(rate)), RateX: barX + bar + 8}
+		for _, o := range one.Faults {
+			at := slices.IndexFunc(allFaults(), func(f fault) bool { return f.name == o.Fault })
+			for j, word := range strings.Split(o.Verdict, ", ") {
+				l.Marks = append(l.Marks, mark{X: faultX + at*perFault + 8 + j*markSize, Y: l.Middle, Class: class(word), Text: o.Fault + ": " + word})
+			}
+		}
+		d.Rows = append(d.Rows, l)
+	}
+	for _, l := range []struct {
+		x          int
+		word, text string
+	}{
+		{32, unharmed, "nothing went wrong"}, {222, "lost", "lost orders"}, {352, "oversold", "oversold"},
+		{472, "undersold", "undersold"}, {602, "stands still", "stands still"}, {740, "", "empty: Redis does not decide"},
+	} {
+		d.Legend = append(d.Legend, mark{X: l.x, Y: d.Height - 28, TextX: l.x + 16, Class: class(l.word), Text: l.text})
+	}
+	return d
+}
+
+// class is the name of a verdict's mark in the picture.
+func class(word string) string { return strings.ReplaceAll(word, " ", "-") }
