@@ -1,40 +1,41 @@
 package designs
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
+	"os"
 	"slices"
 	"strings"
 	"time"
 
 	"github.com/alecthomas/kong"
-	"github.com/dustin/go-humanize"
-	"github.com/jedib0t/go-pretty/v6/table"
-	"github.com/redis/go-redis/v9"
-	"github.com/redis/go-redis/v9/maintnotifications"
 
 	"example.com/shop/internal/order"
-	"example.com/shop/internal/store"
-	"example.com/shop/internal/testserver"
 	"example.com/shop/loadtest/lang"
 	"example.com/shop/loadtest/result"
-	"example.com/shop/loadtest/shops"
-	"example.com/shop/loadtest/stats"
 )
 
 // Command is the grammar of `loadtest designs` for kong, and the settings of a run.
 type Command struct {
 	MySQL  string        `name:"mysql" placeholder:"DSN" help:"Use this MySQL, one for tests, instead of a container."`
-	Redis  string        `placeholder:"ADDR" help:"Use this Redis, host:port or redis:// URL, instead of a container."`
+	Redis  string        `placeholder:"ADDR" help:"Use this Redis, host:port or redis:// URL, instead of a container. It is emptied again and again. No failover takes place."`
 	Only   []string      `placeholder:"NAME" help:"Only these designs."`
 	Length time.Duration `default:"2s" help:"How long each case is measured (10ms to 1m), after 0.5s of warm-up."`
+	Faults bool          `default:"true" negatable:"" help:"Break each design in the middle of a sale."`
+	JSON   string        `name:"json" placeholder:"FILE" help:"Write the report as JSON too; '-' for stdout, everything else then goes to stderr."`
+	SVG    string        `name:"svg" placeholder:"FILE" help:"Write a picture too: orders/s, and what each fault broke, as an SVG file."`
+
+	Seller bool `hidden:"" help:"Sell as the environment says: the process that is killed."`
 }
+
+// ErrUnlike means that a design was harmed that is known to be right, or the other way round. The table says which.
+var ErrUnlike = errors.New("a design was not as it is known to be")
 
 // About stands above the flags in the help.
 const About = `Compares ways to sell a scarce thing to a crowd: what others have built, as the smallest honest ` +
-	`program each, and the strategies of this shop, called in the process, without HTTP.
+	`program each, and the strategies of this shop, called in the process, without HTTP. Then it breaks each in the middle of ` +
+	`a sale, and compares the receipts of the buyers with the rows of their orders.
 
 All write the same rows on the same MySQL, for the same crowd: each buyer asks again as soon as there is an answer. ` +
 	`The designs take turns, and each case begins with another design.
@@ -61,27 +62,44 @@ The columns:
   unsold        how many of these units were left when the first buyer was refused
   behind        from the last answer until the last order was written, at its worst
 
+Then the faults, each in the middle of a sale to 64 buyers of one SKU, in a process of its own:
+  kill -9             the process is killed and started again
+  kill -9 at the end  so it is when the first buyer has been told that the SKU is sold out
+  FLUSHALL            Redis forgets everything
+  failover            Redis is replaced by a replica that has learned nothing new for some time; where Redis decides
+Their columns:
+  orders        acknowledged to a buyer
+  lost          acknowledged orders without a row
+  oversold      units in orders that are acknowledged or have a row, above the supply
+  undersold     units that were for sale when a buyer was told that the SKU is sold out
+  untold        orders with a row of which no buyer was told: allowed, since their buyers will ask again
+  again         the longest time without a sale, from the fault on; - if nothing was sold after it
+
 The designs, with a * if a fault makes them lose orders, oversell or undersell:
 `)
 	for _, d := range All() {
 		about := strings.Join(lang.Wrap(d.About, 56), "\n"+strings.Repeat(" ", 24))
-		fmt.Fprintf(&b, "  %-22s%s\n", starred(d), about)
+		fmt.Fprintf(&b, "  %-22s%s\n", starred(d.Name, d.Wrong), about)
 	}
-	b.WriteString("\nExit code: 0 if everything was measured, 1 if not, 2 if the flags make no sense.\n")
+	b.WriteString("\nExit code: 0 if each design with a * was harmed by a fault and no other was, 1 if not or if the work could not " +
+		"be\ndone, 2 if the flags make no sense.\n")
 	return b.String()
 }
 
-func starred(d Design) string {
-	if d.Wrong {
-		return d.Name + " *"
+func starred(name string, wrong bool) string {
+	if wrong {
+		return name + " *"
 	}
-	return d.Name
+	return name
 }
 
 // Validate returns what is wrong with the flags. kong calls it.
 func (c *Command) Validate() error {
 	if c.Length < 10*time.Millisecond || c.Length > time.Minute {
 		return fmt.Errorf("--length %v: want 10ms to 1m", c.Length)
+	}
+	if c.SVG == "-" {
+		return errors.New("--svg: want the name of a file; only --json writes to stdout")
 	}
 	names := order.Each(All(), func(d Design) string { return d.Name })
 	for _, name := range c.Only {
@@ -92,43 +110,47 @@ func (c *Command) Validate() error {
 	return nil
 }
 
-// Run measures the designs and prints the table.
+// Run measures the designs, breaks them, and prints the tables.
 func (c *Command) Run(ctx context.Context, k *kong.Context) (err error) {
+	if c.Seller {
+		return Sell(ctx, All(), os.Stdin, k.Stdout)
+	}
+	out := k.Stdout
+	if c.JSON == "-" {
+		out = k.Stderr
+	}
 	progress := func(line string) { fmt.Fprintln(k.Stderr, line) }
-	on, stop, err := c.start(ctx, progress)
+	designs := slices.DeleteFunc(All(), func(d Design) bool {
+		return len(c.Only) > 0 && !slices.Contains(c.Only, d.Name)
+	})
+	failover := slices.ContainsFunc(designs, func(d Design) bool { return d.Redis })
+	g, stop, err := c.start(ctx, failover, progress)
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, stop()) }()
-	designs := slices.DeleteFunc(All(), func(d Design) bool {
-		return len(c.Only) > 0 && !slices.Contains(c.Only, d.Name)
-	})
-	measured, err := c.measureAll(ctx, on, designs, progress)
+	whole := Report{Version: 1, StartedAt: time.Now().UTC(), Machine: machine(ctx, g.Servers)}
+	measured, err := c.measureAll(ctx, g.Servers, designs, progress)
 	if err != nil {
 		return err
 	}
-	header := table.Row{"design"}
-	for _, one := range loadCases() {
-		header = append(header, one.name)
-	}
-	header = append(header, "unsold", "behind")
-	var rows []table.Row
 	for _, d := range designs {
-		row := append(table.Row{starred(d)}, cells(measured[d.Name])...)
-		rows = append(rows, row)
-	}
-	m := result.ThisMachine()
-	fmt.Fprintf(k.Stdout, "%s, %d cores, %s/%s, %s\n\n",
-		cmp.Or(m.CPUModel, "unknown processor"), m.CPUs, m.OS, m.Arch, m.Go)
-	fmt.Fprint(k.Stdout, stats.Table(header, rows, 2, len(header)))
-	for _, d := range designs {
-		for _, one := range loadCases() {
-			if f := measured[d.Name][one.name]; f.problem != nil {
-				fmt.Fprintf(k.Stdout, "%s, %s: %d errors, the first: %.200v\n", d.Name, one.name, f.problems, f.problem)
+		row := newRow(d, measured[d.Name])
+		if c.Faults {
+			// The sale goes on for about two seconds after a fault.
+			supply := min(max(200, int64(3*row.Load[hot])), 50_000)
+			if row.Faults, row.Tries, err = g.Break(ctx, d, supply); err != nil {
+				return err
 			}
+			progress(fmt.Sprintf("broken: %s: %s", d.Name, row.verdicts()))
 		}
+		whole.Designs = append(whole.Designs, row)
 	}
-	return nil
+	err = errors.Join(whole.write(out), result.Save(c.JSON, k.Stdout, whole.writeJSON), result.Save(c.SVG, k.Stdout, whole.writeSVG))
+	if unlike := whole.unlike(); err == nil && len(unlike) > 0 {
+		err = fmt.Errorf("%w: %s", ErrUnlike, strings.Join(unlike, ", "))
+	}
+	return err
 }
 
 // measureAll returns what came of each case, by the names of the design and of the case.
@@ -154,101 +176,4 @@ func (c *Command) measureAll(ctx context.Context, on Servers, designs []Design, 
 		}
 	}
 	return measured, nil
-}
-
-// cells are the columns of a design behind its name.
-func cells(measured map[string]figures) (row table.Row) {
-	var unsold int64
-	var behind time.Duration
-	for _, one := range loadCases() {
-		f, ok := measured[one.name]
-		if !ok {
-			row = append(row, "-")
-			continue
-		}
-		row = append(row, thousands(f.perSecond))
-		unsold, behind = unsold+f.unsold, max(behind, f.behind)
-	}
-	return append(row, unsold, fmt.Sprintf("%.1fs", behind.Seconds()))
-}
-
-func thousands(perSecond float64) string { return humanize.Comma(int64(perSecond)) }
-
-// start connects to the servers that were given, and starts the others in containers.
-func (c *Command) start(ctx context.Context, progress func(string)) (on Servers, stop func() error, err error) {
-	var started shops.Undo
-	defer func() {
-		if err != nil {
-			err = errors.Join(err, started.Close())
-		}
-	}()
-	dsn, addr := c.MySQL, c.Redis
-	if dsn == "" {
-		server, err := testserver.OpenMySQL(ctx)
-		if err != nil {
-			return on, nil, fmt.Errorf("%w; without Docker, give a server with --mysql", err)
-		}
-		started.Later(server.Close)
-		progress(server.String())
-		if dsn, err = server.NewSchema(ctx, "shop"); err != nil {
-			return on, nil, err
-		}
-	}
-	if addr == "" {
-		server, err := testserver.OpenRedis(ctx)
-		if err != nil {
-			return on, nil, fmt.Errorf("%w; without Docker, give a server with --redis", err)
-		}
-		started.Later(server.Close)
-		progress(server.String())
-		addr = server.Addr()
-	}
-	on, disconnect, err := connect(ctx, dsn, addr)
-	if err != nil {
-		return on, nil, err
-	}
-	started.Later(disconnect)
-	return on, started.Close, nil
-}
-
-// connect opens the database, whose schema it brings up to date, and Redis.
-func connect(ctx context.Context, dsn, addr string) (on Servers, disconnect func() error, err error) {
-	client, err := openRedis("redis://" + strings.TrimPrefix(addr, "redis://"))
-	if err != nil {
-		return on, nil, errors.New("--redis: want host:port or a URL such as redis://user:password@host:6379/0")
-	}
-	db, err := store.MySQL(ctx, dsn, store.Options{})
-	if err != nil {
-		return on, nil, fmt.Errorf("--mysql: %w", err)
-	}
-	disconnect = func() error { return errors.Join(client.Close(), db.Close()) }
-	_, err = db.Migrate(ctx)
-	if err == nil {
-		err = client.Ping(ctx).Err()
-	}
-	if err != nil {
-		return on, nil, errors.Join(err, disconnect())
-	}
-	return Servers{DSN: dsn, DB: db.DB(), Redis: client}, disconnect, nil
-}
-
-// openRedis opens a Redis or, where the URL has a master_name, the one that Sentinels name. A script that has run unseen
-// must not run again.
-func openRedis(address string) (redis.UniversalClient, error) {
-	const pool = 128 // a consumer for each of 64 SKUs, and the buyers
-	if strings.Contains(address, "master_name=") {
-		o, err := redis.ParseFailoverURL(address)
-		if err != nil {
-			return nil, err
-		}
-		o.PoolSize, o.MaxRetries, o.ContextTimeoutEnabled, o.DisableIdentity = pool, -1, true, true
-		return redis.NewFailoverClient(o), nil
-	}
-	o, err := redis.ParseURL(address)
-	if err != nil {
-		return nil, err
-	}
-	o.PoolSize, o.MaxRetries, o.ContextTimeoutEnabled, o.DisableIdentity = pool, -1, true, true
-	o.MaintNotificationsConfig = &maintnotifications.Config{Mode: maintnotifications.ModeDisabled}
-	return redis.NewClient(o), nil
 }

@@ -1,6 +1,8 @@
 package designs
 
 import (
+	"cmp"
+	"context"
 	_ "embed"
 	"encoding/json"
 	"fmt"
@@ -13,6 +15,7 @@ import (
 	"github.com/dustin/go-humanize"
 	"github.com/jedib0t/go-pretty/v6/table"
 
+	"example.com/shop/internal/order"
 	"example.com/shop/loadtest/result"
 	"example.com/shop/loadtest/stats"
 )
@@ -34,10 +37,47 @@ type Row struct {
 	Load   map[string]float64 `json:"load"`  // by names that have the unit; a case that the design cannot sell is missing
 	Tries  int                `json:"tries"` // a design that is known to be wrong is tried again when it shows nothing
 	Faults []Outcome          `json:"faults"`
+
+	cases map[string]figures // of Load, by the names of the cases
 }
 
 // hot is the name of the figure that the picture shows.
 const hot = "orders_per_second_1_sku_64_buyers"
+
+func newRow(d Design, cases map[string]figures) Row {
+	load, errs := map[string]float64{}, int64(0)
+	var behind time.Duration
+	for _, one := range loadCases() {
+		f, measured := cases[one.name]
+		if !measured {
+			continue
+		}
+		load[one.figure], behind, errs = f.perSecond, max(behind, f.behind), errs+f.problems
+		if one.soldOut {
+			load["unsold_units"] = float64(f.unsold)
+		}
+	}
+	load["behind_seconds"], load["errors"] = behind.Seconds(), float64(errs)
+	return Row{Name: d.Name, About: d.About, Source: d.Source, Wrong: d.Wrong, Load: load, cases: cases}
+}
+
+// machine is this one, with the versions of the servers.
+func machine(ctx context.Context, on Servers) result.Machine {
+	m := result.ThisMachine()
+	m.CPUModel = cmp.Or(m.CPUModel, "unknown processor")
+	var version string
+	if err := on.DB.QueryRowContext(ctx, "SELECT VERSION()").Scan(&version); err == nil {
+		m.DatabaseVersion = "MySQL " + version
+	}
+	if info, err := on.Redis.InfoMap(ctx, "Server").Result(); err == nil {
+		m.RedisVersion = "Redis " + info["Server"]["redis_version"]
+	}
+	return m
+}
+
+func (r Row) verdicts() string {
+	return strings.Join(order.Each(r.Faults, func(o Outcome) string { return o.Fault + ": " + o.Verdict }), "; ")
+}
 
 // unlike names the designs that were not as they are known to be.
 func (r Report) unlike() (names []string) {
@@ -50,15 +90,55 @@ func (r Report) unlike() (names []string) {
 	return names
 }
 
-// writeFaults writes a line for each design and fault.
-func (r Report) writeFaults(out io.Writer) error {
+// write writes the tables.
+func (r Report) write(out io.Writer) error {
+	m := r.Machine
+	_, err := fmt.Fprintf(out, "%s, %d cores, %s/%s, %s; %s; %s\n\n%s", m.CPUModel, m.CPUs, m.OS, m.Arch, m.Go,
+		m.DatabaseVersion, m.RedisVersion, r.loads())
+	if err == nil && slices.ContainsFunc(r.Designs, func(row Row) bool { return len(row.Faults) > 0 }) {
+		_, err = io.WriteString(out, "\n"+r.faults())
+	}
+	return err
+}
+
+// loads is the table of the cases.
+func (r Report) loads() string {
+	header := table.Row{"design"}
+	for _, one := range loadCases() {
+		header = append(header, one.name)
+	}
+	header = append(header, "unsold", "behind")
+	var rows []table.Row
+	var problems strings.Builder
+	for _, design := range r.Designs {
+		row := table.Row{starred(design.Name, design.Wrong)}
+		for _, one := range loadCases() {
+			f, measured := design.cases[one.name]
+			if !measured {
+				row = append(row, "-")
+				continue
+			}
+			row = append(row, thousands(f.perSecond))
+			if f.problem != nil {
+				fmt.Fprintf(&problems, "%s, %s: %d errors, the first: %.200v\n", design.Name, one.name, f.problems, f.problem)
+			}
+		}
+		rows = append(rows, append(row, int64(design.Load["unsold_units"]), fmt.Sprintf("%.1fs", design.Load["behind_seconds"])))
+	}
+	return stats.Table(header, rows, 2, len(header)) + problems.String()
+}
+
+func thousands(perSecond float64) string { return humanize.Comma(int64(perSecond)) }
+
+// faults is the table of the faults, and what they leave to do.
+func (r Report) faults() string {
 	var rows []table.Row
 	var tasks strings.Builder
 	for _, one := range r.Designs {
 		for i, o := range one.Faults {
 			name, seconds := "", "-"
 			if i == 0 {
-				name = one.Name
+				name = starred(one.Name, one.Wrong)
 			}
 			if o.Seconds != nil {
 				seconds = fmt.Sprintf("%.1fs", *o.Seconds)
@@ -73,8 +153,7 @@ func (r Report) writeFaults(out io.Writer) error {
 	if tasks.Len() > 0 {
 		text += "\nWhat an operator has to do:\n" + tasks.String()
 	}
-	_, err := io.WriteString(out, text)
-	return err
+	return text
 }
 
 func (r Report) writeJSON(w io.Writer) error {
@@ -151,7 +230,7 @@ func (r Report) draw() drawing {
 	for i, one := range r.Designs {
 		rate, y := one.Load[hot], headSize+rowSize*i
 		bar := int(barWidth * rate / fastest)
-		l := line{Y: y, Middle: y + rowSize/2, Bar: bar, Name: one.Name, Rate: humanize.Comma(int64(rate)), RateX: barX + bar + 8}
+		l := line{Y: y, Middle: y + rowSize/2, Bar: bar, Name: one.Name, Rate: thousands(rate), RateX: barX + bar + 8}
 		for _, o := range one.Faults {
 			at := slices.IndexFunc(allFaults(), func(f fault) bool { return f.name == o.Fault })
 			for j, word := range strings.Split(o.Verdict, ", ") {

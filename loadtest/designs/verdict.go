@@ -13,7 +13,7 @@ type Outcome struct {
 	Supplied     int64  `json:"supplied_units"`
 	Acknowledged int    `json:"acknowledged_orders"`
 	Lost         int    `json:"lost_orders"`     // acknowledged, without a row
-	Oversold     int64  `json:"oversold_units"`  // in rows of orders, above the supply
+	Oversold     int64  `json:"oversold_units"`  // in orders that are acknowledged or have a row, above the supply
 	Undersold    int64  `json:"undersold_units"` // for sale when a buyer was told sold out
 	Left         int64  `json:"left_units"`      // of those, what nobody has bought in the end
 	Untold       int    `json:"untold_orders"`   // with a row, not acknowledged: their buyers ask again, and nothing is wrong
@@ -39,7 +39,6 @@ func (t *trial) judge(rows map[string]int64) Outcome {
 	for _, n := range rows {
 		units += n
 	}
-	o.Oversold = max(0, units-t.supply)
 	if t.left == saleBuyers {
 		o.Left = max(0, t.supply-units)
 	}
@@ -68,6 +67,7 @@ func (t *trial) judge(rows map[string]int64) Outcome {
 			again, last = again || r.began.After(t.healed), r.answered
 		}
 	}
+	o.Oversold = max(0, units+int64(o.Lost)-t.supply)
 	o.Undersold = min(o.Left+late, max(0, t.supply-units+late))
 	if seconds := gap.Seconds(); again {
 		o.Seconds = &seconds
