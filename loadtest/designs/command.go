@@ -81,8 +81,10 @@ The designs, with a * if a fault makes them lose orders, oversell or undersell:
 		about := strings.Join(lang.Wrap(d.About, 56), "\n"+strings.Repeat(" ", 24))
 		fmt.Fprintf(&b, "  %-22s%s\n", starred(d.Name, d.Wrong), about)
 	}
-	b.WriteString("\nExit code: 0 if each design with a * was harmed by a fault and no other was, 1 if not or if the work could not " +
-		"be\ndone, 2 if the flags make no sense.\n")
+	b.WriteString(`
+Exit code: 0 if each design with a * was harmed by a fault and no other was, 1 if not or if the work
+could not be done, 2 if the flags make no sense.
+`)
 	return b.String()
 }
 
@@ -146,7 +148,8 @@ func (c *Command) Run(ctx context.Context, k *kong.Context) (err error) {
 		}
 		whole.Designs = append(whole.Designs, row)
 	}
-	err = errors.Join(whole.write(out), result.Save(c.JSON, k.Stdout, whole.writeJSON), result.Save(c.SVG, k.Stdout, whole.writeSVG))
+	err = errors.Join(whole.write(out),
+		result.Save(c.JSON, k.Stdout, whole.writeJSON), result.Save(c.SVG, k.Stdout, whole.writeSVG))
 	if unlike := whole.unlike(); err == nil && len(unlike) > 0 {
 		err = fmt.Errorf("%w: %s", ErrUnlike, strings.Join(unlike, ", "))
 	}

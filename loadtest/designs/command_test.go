@@ -3,6 +3,9 @@ package designs
 import (
 	"bytes"
 	"context"
+	"encoding/json"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -66,5 +69,32 @@ func TestCommand_table(t *testing.T) {
 	}
 	if strings.Contains(out, "errors") {
 		t.Error("some orders were answered with errors")
+	}
+}
+
+// A design that is known to be wrong is caught, and no failure of the command. The files have what the table says.
+func TestCommand_faults(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	text, picture := filepath.Join(dir, "report.json"), filepath.Join(dir, "picture.svg")
+	out, err := run(t, "--only=buckets", "--length=100ms", "--mysql="+testserver.MySQL(t),
+		"--redis="+testserver.Start(t, testserver.OpenRedis).Addr(), "--json="+text, "--svg="+picture)
+	testserver.Must(t, err)
+	for _, fault := range allFaults() {
+		if strings.Contains(out, fault.name+" ") == fault.redis {
+			t.Errorf("want %s only where Redis decides:\n%s", fault.name, out)
+		}
+	}
+	var r Report
+	written, err := os.ReadFile(text)
+	testserver.Must(t, err)
+	testserver.Must(t, json.Unmarshal(written, &r))
+	if len(r.Designs) != 1 || r.Designs[0].Tries != 1 || r.Designs[0].Load[hot] == 0 {
+		t.Errorf("got %s", written)
+	}
+	drawn, err := os.ReadFile(picture)
+	testserver.Must(t, err)
+	if n := strings.Count(string(drawn), `: undersold</title>`); n != len(r.Designs[0].Faults) {
+		t.Errorf("got %d marks, want one for each of %+v", n, r.Designs[0].Faults)
 	}
 }

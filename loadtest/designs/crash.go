@@ -45,9 +45,9 @@ const (
 	failed  = "failed"
 )
 
-// Sell is the whole program of a seller's process. Buyers ask the design that the parent chose, again and again, and write
-// a receipt of each answer before they ask again. A buyer who is told that the SKU is sold out leaves. Sell ends when the
-// parent closes stdin or has died.
+// Sell is the whole program of a seller's process. Buyers ask the design that the parent chose, again and again, and
+// write a receipt of each answer before they ask again. A buyer who is told that the SKU is sold out leaves. Sell ends
+// when the parent closes stdin or has died.
 func Sell(ctx context.Context, all []Design, stdin io.Reader, receipts io.Writer) (err error) {
 	var s sale
 	if err := json.Unmarshal([]byte(os.Getenv(saleVariable)), &s); err != nil {
@@ -95,7 +95,9 @@ func (s sale) buy(ctx context.Context, seller Seller, buyer string, receipts io.
 			answer = refused
 		}
 		if answer != failed || before != failed {
-			line := fmt.Sprintf("%s %s %d %d %.300q\n", answer, order, began.UnixNano(), time.Now().UnixNano(), fmt.Sprint(err))
+			times := fmt.Sprintf("%d %d", began.UnixNano(), time.Now().UnixNano())
+			// One write, and so a whole line, even if the process is killed.
+			line := fmt.Sprintf("%s %s %s %.300q\n", answer, order, times, fmt.Sprint(err))
 			if _, err := io.WriteString(receipts, line); err != nil {
 				return
 			}
@@ -130,8 +132,8 @@ func (s sale) start(ctx context.Context, program []string) (*process, error) {
 	if err != nil {
 		return nil, err
 	}
-	// Not bound by ctx: stop and end reap the process.
-	cmd := exec.CommandContext(context.WithoutCancel(ctx), program[0], program[1:]...) //nolint:gosec // this program itself
+	ctx = context.WithoutCancel(ctx)                            // stop and end reap the process
+	cmd := exec.CommandContext(ctx, program[0], program[1:]...) //nolint:gosec // this program itself
 	p := &process{log: new(testserver.LogBuffer)}
 	cmd.Env, cmd.Stderr = append(os.Environ(), saleVariable+"="+string(text)), p.log
 	if p.stdin, err = cmd.StdinPipe(); err != nil {

@@ -16,8 +16,8 @@ import (
 	"example.com/shop/internal/testserver"
 )
 
-// asSeller as the first argument makes the test binary a seller's process.
-const asSeller = "as-seller"
+// asSeller as the first argument makes the test binary a seller's process: the command starts itself so.
+const asSeller = "designs"
 
 // sellerProcess runs in place of the tests where the test binary is a seller's process.
 type sellerProcess struct{}
@@ -30,7 +30,8 @@ func (sellerProcess) Run() (code int) {
 	return 0
 }
 
-// forgetful is wrong in every way: a count in Redis decides, and the buyer is answered before a goroutine inserts the order.
+// forgetful is wrong in every way: a count in Redis decides, and the buyer is answered before a goroutine inserts the
+// order.
 func forgetful() Design {
 	return Design{
 		Name: "forgetful", Wrong: true, Redis: true, Prepare: countInRedis,
@@ -111,14 +112,15 @@ func TestBreak_right(t *testing.T) {
 		t.Errorf("got %v by try %d, want %v by the first:\n%+v", got, try, want, outcomes)
 	}
 	for _, o := range outcomes {
-		if o.Operator != unharmed || o.Acknowledged+o.Untold != 300 || (o.Seconds == nil) != (o.Fault == "kill -9 at the end") {
+		soldAfter := o.Fault != "kill -9 at the end"
+		if o.Operator != unharmed || o.Acknowledged+o.Untold != 300 || (o.Seconds != nil) != soldAfter {
 			t.Errorf("%s: got %+v, want all units in orders, and nothing to do", o.Fault, o)
 		}
 	}
 }
 
-// A design that answers before it writes loses orders with its process. A count that Redis forgets sells too little, and one
-// that a replica did not learn of too much.
+// A design that answers before it writes loses orders with its process. If Redis forgets the count, it sells too
+// little; if a replica has an old count, too much.
 func TestBreak_wrong(t *testing.T) {
 	t.Parallel()
 	g := ground(t)
@@ -126,7 +128,8 @@ func TestBreak_wrong(t *testing.T) {
 	outcomes, _, err := g.Break(t.Context(), forgetful(), 1600)
 	testserver.Must(t, err)
 	want := map[string]string{
-		"kill -9": "lost, undersold", "kill -9 at the end": "lost, undersold", "FLUSHALL": "undersold", "failover": "oversold",
+		"kill -9": "lost, undersold", "kill -9 at the end": "lost, undersold",
+		"FLUSHALL": "undersold", "failover": "oversold",
 	}
 	if got := verdicts(outcomes); !maps.Equal(got, want) {
 		t.Errorf("got %v, want %v:\n%+v", got, want, outcomes)
@@ -181,7 +184,8 @@ func TestBreak_no_design(t *testing.T) {
 	t.Parallel()
 	unknown := rowFirst()
 	unknown.Name = "unknown"
-	if _, _, err := ground(t).Break(t.Context(), unknown, 600); err == nil || !strings.Contains(err.Error(), `there is no design "unknown"`) {
-		t.Errorf("got %v, want the seller's own words", err)
+	const want = `there is no design "unknown"`
+	if _, _, err := ground(t).Break(t.Context(), unknown, 300); err == nil || !strings.Contains(err.Error(), want) {
+		t.Errorf("got %v, want %s", err, want)
 	}
 }

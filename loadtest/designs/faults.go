@@ -41,8 +41,8 @@ func allFaults() []fault {
 	}
 }
 
-// Break sells by a design once for each fault, which it meets in the middle of the sale. A design that is known to be wrong
-// is tried again if it shows nothing. It returns the outcomes of the last try.
+// Break sells by a design once for each fault, which it meets in the middle of the sale. A design that is known to be
+// wrong is tried again if it shows nothing. It returns the outcomes of the last try.
 func (g *Ground) Break(ctx context.Context, d Design, supply int64) (outcomes []Outcome, try int, err error) {
 	for try = 1; ; try++ {
 		outcomes = nil
@@ -56,7 +56,8 @@ func (g *Ground) Break(ctx context.Context, d Design, supply int64) (outcomes []
 			}
 			outcomes = append(outcomes, o)
 		}
-		if try == tries || !d.Wrong || slices.ContainsFunc(outcomes, func(o Outcome) bool { return o.Verdict != unharmed }) {
+		harmed := slices.ContainsFunc(outcomes, func(o Outcome) bool { return o.Verdict != unharmed })
+		if try == tries || !d.Wrong || harmed {
 			return outcomes, try, nil
 		}
 	}
@@ -79,7 +80,7 @@ type trial struct {
 
 // breakBy holds one sale:
 //
-//	units -> seller -> fault -> each buyer was told that the SKU is sold out -> no more rows come -> seller stops -> verdict
+//	units -> seller -> fault -> all buyers were told that the SKU is sold out -> no more rows -> stopped -> verdict
 func (g *Ground) breakBy(ctx context.Context, d Design, f fault, supply int64) (o Outcome, err error) {
 	t := &trial{Ground: g, on: g.Servers, supply: supply}
 	t.sale = sale{
@@ -191,7 +192,8 @@ func (t *trial) lastFailure() string {
 	return "no error"
 }
 
-// finish waits until no more rows come, since a writer may be behind, stops the seller, and returns the units of each order.
+// finish waits until no more rows come, since a writer may be behind, stops the seller, and returns the units of each
+// order.
 func (t *trial) finish(ctx context.Context) (rows map[string]int64, err error) {
 	const quiet = 2 * time.Second
 	began, changed, before := time.Now(), time.Now(), -1
@@ -227,8 +229,8 @@ func killSeller(ctx context.Context, t *trial) error {
 	return err
 }
 
-// killAtTheEnd kills the seller when it has told the first buyer that the SKU is sold out. Orders that are not committed
-// roll back, and their units are for sale again.
+// killAtTheEnd kills the seller when it has told the first buyer that the SKU is sold out. Orders that are not
+// committed roll back, and their units are for sale again.
 func killAtTheEnd(ctx context.Context, t *trial) error {
 	if err := t.collect(ctx, func() bool { return t.left > 0 }); err != nil {
 		return err
@@ -240,8 +242,8 @@ func killAtTheEnd(ctx context.Context, t *trial) error {
 // flushRedis is the operator who types FLUSHALL, or a Redis without persistence that was started again.
 func flushRedis(ctx context.Context, t *trial) error { return t.on.Redis.FlushAll(ctx).Err() }
 
-// failOver cuts the replicas off, lets a quarter of the units be sold on the master that only it knows of, and replaces the
-// master by a replica.
+// failOver cuts the replicas off, lets a quarter of the units be sold on the master that only it knows of, and replaces
+// the master by a replica.
 func failOver(ctx context.Context, t *trial) error {
 	if err := t.Sentinel.CutReplicas(ctx); err != nil {
 		return err

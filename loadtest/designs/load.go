@@ -29,12 +29,30 @@ type loadCase struct {
 
 func loadCases() []loadCase {
 	return []loadCase{
-		{name: "1 SKU, 64", figure: hot, skus: 1, buyers: 64, lines: 1, units: plenty},
-		{name: "1 SKU, 512", figure: "orders_per_second_1_sku_512_buyers", skus: 1, buyers: 512, lines: 1, units: plenty},
-		{name: "64 SKUs, 64", figure: "orders_per_second_64_skus_64_buyers", skus: 64, buyers: 64, lines: 1, units: plenty},
-		{name: "64 SKUs, 512", figure: "orders_per_second_64_skus_512_buyers", skus: 64, buyers: 512, lines: 1, units: plenty},
-		{name: "carts, 64", figure: "orders_per_second_carts_of_3_64_buyers", skus: 64, buyers: 64, lines: 3, units: plenty},
-		{name: "refused", figure: "refusals_per_second_64_buyers", skus: 1, buyers: 64, lines: 1, units: scarce, soldOut: true},
+		{
+			name: "1 SKU, 64", figure: hot,
+			skus: 1, buyers: 64, lines: 1, units: plenty,
+		},
+		{
+			name: "1 SKU, 512", figure: "orders_per_second_1_sku_512_buyers",
+			skus: 1, buyers: 512, lines: 1, units: plenty,
+		},
+		{
+			name: "64 SKUs, 64", figure: "orders_per_second_64_skus_64_buyers",
+			skus: 64, buyers: 64, lines: 1, units: plenty,
+		},
+		{
+			name: "64 SKUs, 512", figure: "orders_per_second_64_skus_512_buyers",
+			skus: 64, buyers: 512, lines: 1, units: plenty,
+		},
+		{
+			name: "carts, 64", figure: "orders_per_second_carts_of_3_64_buyers",
+			skus: 64, buyers: 64, lines: 3, units: plenty,
+		},
+		{
+			name: "refused", figure: "refusals_per_second_64_buyers",
+			skus: 1, buyers: 64, lines: 1, units: scarce, soldOut: true,
+		},
 	}
 }
 

@@ -34,7 +34,7 @@ type Row struct {
 	About  string             `json:"about"`
 	Source string             `json:"source"`
 	Wrong  bool               `json:"known_to_be_wrong"`
-	Load   map[string]float64 `json:"load"`  // by names that have the unit; a case that the design cannot sell is missing
+	Load   map[string]float64 `json:"load"`  // names have the unit; a case that the design cannot sell is missing
 	Tries  int                `json:"tries"` // a design that is known to be wrong is tried again when it shows nothing
 	Faults []Outcome          `json:"faults"`
 
@@ -120,10 +120,12 @@ func (r Report) loads() string {
 			}
 			row = append(row, thousands(f.perSecond))
 			if f.problem != nil {
-				fmt.Fprintf(&problems, "%s, %s: %d errors, the first: %.200v\n", design.Name, one.name, f.problems, f.problem)
+				fmt.Fprintf(&problems, "%s, %s: %d errors, the first: %.200v\n",
+					design.Name, one.name, f.problems, f.problem)
 			}
 		}
-		rows = append(rows, append(row, int64(design.Load["unsold_units"]), fmt.Sprintf("%.1fs", design.Load["behind_seconds"])))
+		behind := fmt.Sprintf("%.1fs", design.Load["behind_seconds"])
+		rows = append(rows, append(row, int64(design.Load["unsold_units"]), behind))
 	}
 	return stats.Table(header, rows, 2, len(header)) + problems.String()
 }
@@ -143,13 +145,19 @@ func (r Report) faults() string {
 			if o.Seconds != nil {
 				seconds = fmt.Sprintf("%.1fs", *o.Seconds)
 			}
-			rows = append(rows, table.Row{name, o.Fault, o.Supplied, o.Acknowledged, o.Lost, o.Oversold, o.Undersold, o.Untold, seconds, o.Verdict})
+			rows = append(rows, table.Row{
+				name, o.Fault, o.Supplied, o.Acknowledged,
+				o.Lost, o.Oversold, o.Undersold, o.Untold, seconds, o.Verdict,
+			})
 			if o.Operator != unharmed {
 				fmt.Fprintf(&tasks, "%s, %s: %s.\n", one.Name, o.Fault, o.Operator)
 			}
 		}
 	}
-	text := stats.Table(table.Row{"design", "fault", "units", "orders", "lost", "oversold", "undersold", "untold", "again", "verdict"}, rows, 3, 9)
+	header := table.Row{
+		"design", "fault", "units", "orders", "lost", "oversold", "undersold", "untold", "again", "verdict",
+	}
+	text := stats.Table(header, rows, 3, 9)
 	if tasks.Len() > 0 {
 		text += "\nWhat an operator has to do:\n" + tasks.String()
 	}
@@ -234,7 +242,10 @@ func (r Report) draw() drawing {
 		for _, o := range one.Faults {
 			at := slices.IndexFunc(allFaults(), func(f fault) bool { return f.name == o.Fault })
 			for j, word := range strings.Split(o.Verdict, ", ") {
-				l.Marks = append(l.Marks, mark{X: faultX + at*perFault + 8 + j*markSize, Y: l.Middle, Class: class(word), Text: o.Fault + ": " + word})
+				l.Marks = append(l.Marks, mark{
+					X: faultX + at*perFault + 8 + j*markSize, Y: l.Middle,
+					Class: class(word), Text: o.Fault + ": " + word,
+				})
 			}
 		}
 		d.Rows = append(d.Rows, l)
@@ -244,7 +255,8 @@ func (r Report) draw() drawing {
 		word, text string
 	}{
 		{32, unharmed, "nothing went wrong"}, {222, "lost", "lost orders"}, {352, "oversold", "oversold"},
-		{472, "undersold", "undersold"}, {602, "stands still", "stands still"}, {740, "", "empty: Redis does not decide"},
+		{472, "undersold", "undersold"}, {602, "stands still", "stands still"},
+		{740, "", "empty: Redis does not decide"},
 	} {
 		d.Legend = append(d.Legend, mark{X: l.x, Y: d.Height - 28, TextX: l.x + 16, Class: class(l.word), Text: l.text})
 	}

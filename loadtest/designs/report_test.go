@@ -20,7 +20,8 @@ func answers(all ...string) (receipts []receipt) {
 	at := time.Unix(1000, 0)
 	for i, a := range all {
 		at = at.Add(time.Millisecond)
-		receipts = append(receipts, receipt{answer: a, order: strconv.Itoa(i + 1), began: at.Add(-time.Microsecond), answered: at})
+		began := at.Add(-time.Microsecond)
+		receipts = append(receipts, receipt{answer: a, order: strconv.Itoa(i + 1), began: began, answered: at})
 	}
 	return receipts
 }
@@ -36,13 +37,18 @@ func TestJudge(t *testing.T) {
 		left     int    // buyers who were turned away
 		want     string
 	}{
-		{"each unit is in an acknowledged order", answers(append(ten, refused)...), "1 2 3 4 5 6 7 8 9 10", saleBuyers, unharmed},
-		{"a buyer was not told of an order", answers(append(ten[:9:9], refused)...), "1 2 3 4 5 6 7 8 9 untold", saleBuyers, unharmed},
+		{"each unit is in an acknowledged order", answers(append(ten, refused)...), "1 2 3 4 5 6 7 8 9 10",
+			saleBuyers, unharmed},
+		{"a buyer was not told of an order", answers(append(ten[:9:9], refused)...), "1 2 3 4 5 6 7 8 9 untold",
+			saleBuyers, unharmed},
 		{"an order has no row", answers(ten...), "1 2 3 4 5 6 7 8 9", 0, "lost"},
-		{"more orders than units, and not all have rows", answers(append(ten, sold)...), "1 2 3 4 5 6 7 8 9 10", 0, "lost, oversold"},
-		{"more orders than units", answers(append(ten, sold, refused)...), "1 2 3 4 5 6 7 8 9 10 11", saleBuyers, "oversold"},
+		{"more orders than units, and not all have rows", answers(append(ten, sold)...), "1 2 3 4 5 6 7 8 9 10",
+			0, "lost, oversold"},
+		{"more orders than units", answers(append(ten, sold, refused)...), "1 2 3 4 5 6 7 8 9 10 11",
+			saleBuyers, "oversold"},
 		{"units are left", answers(append(ten[:8:8], refused)...), "1 2 3 4 5 6 7 8", saleBuyers, "undersold"},
-		{"a buyer was turned away too early", answers(append([]string{sold, refused}, ten[:9]...)...), "1 3 4 5 6 7 8 9 10 11", saleBuyers, "undersold"},
+		{"a buyer was turned away too early", answers(append([]string{sold, refused}, ten[:9]...)...),
+			"1 3 4 5 6 7 8 9 10 11", saleBuyers, "undersold"},
 		{"no answer after the fault", answers(sold), "1", 0, "stands still"},
 		{"it still sells when the time is over", answers(sold, sold), "1 2", 0, unharmed},
 	} {
@@ -65,19 +71,22 @@ func aReport() Report {
 		{Name: "row-first", Load: map[string]float64{hot: 3}},
 	}}
 	for _, f := range allFaults() {
-		r.Designs[0].Faults = append(r.Designs[0].Faults, Outcome{Fault: f.name, Verdict: "lost, oversold, undersold", Operator: "count"})
+		o := Outcome{Fault: f.name, Verdict: "lost, oversold, undersold", Operator: "count"}
+		r.Designs[0].Faults = append(r.Designs[0].Faults, o)
 	}
 	return r
 }
 
-// Nothing in the picture overlaps, where a character takes 9 pixels and a mark 16, and all of it is within the background.
+// Nothing in the picture overlaps, where a character takes 9 pixels and a mark 16, and all of it is within the
+// background.
 func TestReport_picture(t *testing.T) {
 	t.Parallel()
 	d := aReport().draw()
 	type box struct{ left, right, y int }
 	boxes := []box{}
 	for _, l := range d.Rows {
-		boxes = append(boxes, box{24, 24 + 9*len(l.Name), l.Middle}, box{barX, barX + l.Bar, l.Middle}, box{l.RateX, l.RateX + 9*len(l.Rate), l.Middle})
+		boxes = append(boxes, box{24, 24 + 9*len(l.Name), l.Middle}, box{barX, barX + l.Bar, l.Middle},
+			box{l.RateX, l.RateX + 9*len(l.Rate), l.Middle})
 		for _, m := range l.Marks {
 			boxes = append(boxes, box{m.X - 8, m.X + 8, m.Y})
 		}
@@ -121,12 +130,12 @@ func TestReport_files(t *testing.T) {
 		}
 	}
 	testserver.Must(t, json.Unmarshal(text.Bytes(), &report))
-	if first := report.Designs[0]; first.Load["orders_per_second_1_sku_64_buyers"] != 12_345 || first.Faults[0]["verdict"] != "lost, oversold, undersold" {
+	if first := report.Designs[0]; first.Load["orders_per_second_1_sku_64_buyers"] != 12_345 || len(first.Faults) != 4 {
 		t.Errorf("got %+v", first)
 	}
 	for _, name := range []string{
-		"fault", "supplied_units", "acknowledged_orders", "lost_orders", "oversold_units", "undersold_units", "left_units",
-		"untold_orders", "sells_again_seconds", "stands_still", "verdict", "operator_does",
+		"fault", "supplied_units", "acknowledged_orders", "lost_orders", "oversold_units", "undersold_units",
+		"left_units", "untold_orders", "sells_again_seconds", "stands_still", "verdict", "operator_does",
 	} {
 		if _, ok := report.Designs[0].Faults[0][name]; !ok {
 			t.Errorf("the JSON of a fault has no %q", name)
@@ -137,7 +146,8 @@ func TestReport_files(t *testing.T) {
 	}
 }
 
-// A right design that was harmed is not as it is known to be, nor is a wrong one that was not; one without faults is not judged.
+// A right design that was harmed is not as it is known to be, nor is a wrong one that was not. A design that met no
+// fault is not judged.
 func TestReport_unlike(t *testing.T) {
 	t.Parallel()
 	harmed, not := []Outcome{{Verdict: unharmed}, {Verdict: "lost"}}, []Outcome{{Verdict: unharmed}}

@@ -15,8 +15,8 @@ import (
 	"example.com/shop/loadtest/shops"
 )
 
-// start connects to the servers that were given, and starts the others in containers: for a failover, which needs a Redis
-// with replicas, where Redis is in a container and Redis decides in one of the designs.
+// start connects to the servers that were given, and starts the others in containers: for a failover, which needs a
+// Redis with replicas, where Redis is in a container and Redis decides in one of the designs.
 func (c *Command) start(ctx context.Context, failover bool, progress func(string)) (
 	g *Ground, stop func() error, err error,
 ) {
@@ -89,8 +89,8 @@ func connect(ctx context.Context, dsn, addr string) (on Servers, disconnect func
 	return Servers{DSN: dsn, DB: db.DB(), Redis: client}, disconnect, nil
 }
 
-// openRedis opens a Redis or, where the URL has a master_name, the one that Sentinels name. A script that has run unseen
-// must not run again.
+// openRedis opens a Redis or, where the URL has a master_name, the one that Sentinels name. A script that has run
+// unseen must not run again.
 func openRedis(address string) (redis.UniversalClient, error) {
 	const pool = 128 // a consumer for each of 64 SKUs, and the buyers
 	if strings.Contains(address, "master_name=") {

@@ -16,7 +16,7 @@ type Outcome struct {
 	Oversold     int64  `json:"oversold_units"`  // in orders that are acknowledged or have a row, above the supply
 	Undersold    int64  `json:"undersold_units"` // for sale when a buyer was told sold out
 	Left         int64  `json:"left_units"`      // of those, what nobody has bought in the end
-	Untold       int    `json:"untold_orders"`   // with a row, not acknowledged: their buyers ask again, and nothing is wrong
+	Untold       int    `json:"untold_orders"`   // with a row, not acknowledged: allowed, their buyers ask again
 
 	// StandsStill says that nothing was sold after the fault, nor was each buyer told that the SKU is sold out.
 	StandsStill bool `json:"stands_still"`
@@ -121,7 +121,8 @@ func (o Outcome) operator(d Design) string {
 
 // rows returns the units of each order of the SKU, by the ID that its buyer knows.
 func (t *trial) rows(ctx context.Context) (units map[string]int64, err error) {
-	rows, err := t.on.DB.QueryContext(ctx, "SELECT o.idempotency_key, l.units FROM orders o JOIN order_lines l ON l.order_id = o.id WHERE l.sku = ?", t.SKU)
+	rows, err := t.on.DB.QueryContext(ctx, `SELECT o.idempotency_key, l.units
+		FROM orders o JOIN order_lines l ON l.order_id = o.id WHERE l.sku = ?`, t.SKU)
 	if err != nil {
 		return nil, err
 	}
