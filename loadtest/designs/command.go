@@ -61,6 +61,7 @@ The columns:
   refused       refusals/s of 64 buyers of a SKU whose 1,000 units are sold
   unsold        how many of these units were left when the first buyer was refused
   behind        from the last answer until the last order was written, at its worst
+  verdict       what went wrong in any of the faults
 
 Then the faults, each in the middle of a sale to 64 buyers of one SKU, in a process of its own:
   kill -9             the process is killed and started again
@@ -144,7 +145,8 @@ func (c *Command) Run(ctx context.Context, k *kong.Context) (err error) {
 			if row.Faults, row.Tries, err = g.Break(ctx, d, supply); err != nil {
 				return err
 			}
-			progress(fmt.Sprintf("broken: %s: %s", d.Name, row.verdicts()))
+			row.Verdict = verdictOf(row.Faults...)
+			progress(fmt.Sprintf("broken: %s: %s", d.Name, row.Verdict))
 		}
 		whole.Designs = append(whole.Designs, row)
 	}

@@ -56,8 +56,7 @@ func (g *Ground) Break(ctx context.Context, d Design, supply int64) (outcomes []
 			}
 			outcomes = append(outcomes, o)
 		}
-		harmed := slices.ContainsFunc(outcomes, func(o Outcome) bool { return o.Verdict != unharmed })
-		if try == tries || !d.Wrong || harmed {
+		if try == tries || !d.Wrong || verdictOf(outcomes...) != unharmed {
 			return outcomes, try, nil
 		}
 	}

@@ -15,7 +15,6 @@ import (
 	"github.com/dustin/go-humanize"
 	"github.com/jedib0t/go-pretty/v6/table"
 
-	"example.com/shop/internal/order"
 	"example.com/shop/loadtest/result"
 	"example.com/shop/loadtest/stats"
 )
@@ -37,6 +36,9 @@ type Row struct {
 	Load   map[string]float64 `json:"load"`  // names have the unit; a case that the design cannot sell is missing
 	Tries  int                `json:"tries"` // a design that is known to be wrong is tried again when it shows nothing
 	Faults []Outcome          `json:"faults"`
+
+	// Verdict is what went wrong in any of the faults: in which, is a matter of moments. Empty without faults.
+	Verdict string `json:"verdict"`
 
 	cases map[string]figures // of Load, by the names of the cases
 }
@@ -75,15 +77,10 @@ func machine(ctx context.Context, on Servers) result.Machine {
 	return m
 }
 
-func (r Row) verdicts() string {
-	return strings.Join(order.Each(r.Faults, func(o Outcome) string { return o.Fault + ": " + o.Verdict }), "; ")
-}
-
 // unlike names the designs that were not as they are known to be.
 func (r Report) unlike() (names []string) {
 	for _, one := range r.Designs {
-		harmed := slices.ContainsFunc(one.Faults, func(o Outcome) bool { return o.Verdict != unharmed })
-		if len(one.Faults) > 0 && harmed != one.Wrong {
+		if one.Verdict != "" && (one.Verdict != unharmed) != one.Wrong {
 			names = append(names, one.Name)
 		}
 	}
@@ -107,7 +104,7 @@ func (r Report) loads() string {
 	for _, one := range loadCases() {
 		header = append(header, one.name)
 	}
-	header = append(header, "unsold", "behind")
+	header = append(header, "unsold", "behind", "verdict")
 	var rows []table.Row
 	var problems strings.Builder
 	for _, design := range r.Designs {
@@ -125,9 +122,9 @@ func (r Report) loads() string {
 			}
 		}
 		behind := fmt.Sprintf("%.1fs", design.Load["behind_seconds"])
-		rows = append(rows, append(row, int64(design.Load["unsold_units"]), behind))
+		rows = append(rows, append(row, int64(design.Load["unsold_units"]), behind, design.Verdict))
 	}
-	return stats.Table(header, rows, 2, len(header)) + problems.String()
+	return stats.Table(header, rows, 2, len(header)-1) + problems.String()
 }
 
 func thousands(perSecond float64) string { return humanize.Comma(int64(perSecond)) }

@@ -150,10 +150,9 @@ func TestReport_files(t *testing.T) {
 // fault is not judged.
 func TestReport_unlike(t *testing.T) {
 	t.Parallel()
-	harmed, not := []Outcome{{Verdict: unharmed}, {Verdict: "lost"}}, []Outcome{{Verdict: unharmed}}
 	r := Report{Designs: []Row{
-		{Name: "right", Faults: not}, {Name: "harmed", Faults: harmed}, {Name: "wrong", Wrong: true, Faults: harmed},
-		{Name: "not caught", Wrong: true, Faults: not}, {Name: "not broken", Wrong: true},
+		{Name: "right", Verdict: unharmed}, {Name: "harmed", Verdict: "lost"}, {Name: "wrong", Wrong: true, Verdict: "lost"},
+		{Name: "not caught", Wrong: true, Verdict: unharmed}, {Name: "not broken", Wrong: true},
 	}}
 	if got := r.unlike(); !slices.Equal(got, []string{"harmed", "not caught"}) {
 		t.Errorf("got %q", got)

@@ -73,27 +73,30 @@ func (t *trial) judge(rows map[string]int64) Outcome {
 		o.Seconds = &seconds
 	}
 	o.StandsStill = !again && t.left < saleBuyers
-	o.Verdict = o.verdict()
+	o.Verdict = verdictOf(o)
 	return o
 }
 
-func (o Outcome) verdict() string {
+// verdictOf says what went wrong in any of the outcomes.
+func verdictOf(outcomes ...Outcome) string {
 	var words []string
 	for _, w := range []struct {
-		wrong bool
 		word  string
-	}{{o.Lost > 0, "lost"}, {o.Oversold > 0, "oversold"}, {o.Undersold > 0, "undersold"}} {
-		if w.wrong {
+		wrong func(Outcome) bool
+	}{
+		{"lost", func(o Outcome) bool { return o.Lost > 0 }},
+		{"oversold", func(o Outcome) bool { return o.Oversold > 0 }},
+		{"undersold", func(o Outcome) bool { return o.Undersold > 0 }},
+		{"stands still", func(o Outcome) bool { return o.StandsStill }},
+	} {
+		if slices.ContainsFunc(outcomes, w.wrong) {
 			words = append(words, w.word)
 		}
 	}
-	switch {
-	case words != nil:
-		return strings.Join(words, ", ")
-	case o.StandsStill:
-		return "stands still"
+	if words == nil {
+		return unharmed
 	}
-	return unharmed
+	return strings.Join(words, ", ")
 }
 
 // operator says what a person has to do. The program itself is started again by what supervises it.
