@@ -140,8 +140,8 @@ func (c *Command) Run(ctx context.Context, k *kong.Context) (err error) {
 	for _, d := range designs {
 		row := newRow(d, measured[d.Name])
 		if c.Faults {
-			// The sale goes on for about two seconds after a fault.
-			supply := min(max(200, int64(3*row.Load[hot])), 50_000)
+			// The sale goes on for about two seconds after a fault, or as long as a writer of this machine is not far behind.
+			supply := min(max(200, int64(3*row.Load[hot])), 20_000)
 			if row.Faults, row.Tries, err = g.Break(ctx, d, supply); err != nil {
 				return err
 			}

@@ -58,7 +58,7 @@ func (t *trial) judge(rows map[string]int64) Outcome {
 			} else {
 				o.Untold--
 			}
-			if !firstRefusal.IsZero() && r.began.After(firstRefusal) {
+			if !firstRefusal.IsZero() && r.began.After(firstRefusal) && rows[r.order] > 0 {
 				late++
 			}
 			if r.answered.After(t.broken) && !last.IsZero() {
