@@ -177,7 +177,7 @@ func (p *process) end() (last []receipt, err error) {
 // stop asks the process to end, and returns the last receipts when it has. After the limit it is killed.
 func (p *process) stop() (last []receipt, err error) {
 	const limit = 30 * time.Second // a writer may be behind
-	_ = p.stdin.Close() // an ended process has closed it
+	_ = p.stdin.Close()            // an ended process has closed it
 	killer := time.AfterFunc(limit, func() { _ = p.Kill() })
 	for r := range p.receipts {
 		last = append(last, r)

@@ -151,7 +151,8 @@ func TestReport_files(t *testing.T) {
 func TestReport_unlike(t *testing.T) {
 	t.Parallel()
 	r := Report{Designs: []Row{
-		{Name: "right", Verdict: unharmed}, {Name: "harmed", Verdict: "lost"}, {Name: "wrong", Wrong: true, Verdict: "lost"},
+		{Name: "right", Verdict: unharmed}, {Name: "harmed", Verdict: "lost"},
+		{Name: "wrong", Wrong: true, Verdict: "lost"},
 		{Name: "not caught", Wrong: true, Verdict: unharmed}, {Name: "not broken", Wrong: true},
 	}}
 	if got := r.unlike(); !slices.Equal(got, []string{"harmed", "not caught"}) {
