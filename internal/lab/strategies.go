@@ -25,7 +25,7 @@ const (
 // Times of pre-deduct-reconciled.
 const (
 	countDeadline = 5 * time.Second
-	countPatience = 10 * time.Second
+	countPatience = 30 * time.Second
 )
 
 // Offer is a strategy and its description.

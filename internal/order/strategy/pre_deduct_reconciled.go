@@ -70,7 +70,7 @@ func (s PreDeductReconciled) take(ctx context.Context, d *order.Draft) error {
 			case "count again":
 				err = s.countAgain(ctx, line.SKU)
 			case "wait":
-				err = order.Pause(ctx, backOff(min(try, 3)))
+				err = order.Pause(ctx, backOff(min(try, 5)))
 			default:
 				err = noCount(line.SKU, err)
 			}
