@@ -26,7 +26,7 @@ func (c counted) Sell(ctx context.Context, d *order.Draft) error {
 	for _, line := range d.Lines {
 		keys = append(keys, strategy.CountKeys(line.SKU)...)
 	}
-	workIn(ctx).of().asksFor(keys, c)
+	workIn(ctx).of().asksFor(keys, c, CountLost)
 	return c.Strategy.Sell(ctx, d)
 }
 

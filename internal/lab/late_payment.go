@@ -30,7 +30,7 @@ func (s latePayment) Sell(ctx context.Context, d *order.Draft) error {
 	if err := (strategy.Conditional{Shop: s.Shop}).Sell(ctx, d); err != nil { // 2. it holds its units for a while
 		return err
 	}
-	workIn(ctx).of().asksFor([]string{d.ID}, s)
+	workIn(ctx).of().asksFor([]string{d.ID}, s, HoldEnds)
 	if s.guarded { // 3. the provider says that it is paid
 		return s.move(ctx, d)
 	}
@@ -71,8 +71,8 @@ func (s latePayment) overwrite(ctx context.Context, d *order.Draft) error {
 	return tx.Commit()
 }
 
-// move pays an order that is pending and not due, under the lock of its row. Otherwise the error, order.ErrExpired, is what
-// tells the provider to give the money back.
+// move pays an order that is pending and not due, under the lock of its row. Otherwise order.ErrExpired tells the
+// payment service to give the money back.
 func (s latePayment) move(ctx context.Context, d *order.Draft) error {
 	_, err := s.orders.Pay(ctx, order.EndRequest{Buyer: d.Buyer, OrderID: d.ID})
 	return err

@@ -202,11 +202,11 @@ func (r *Recorder) Holder(ctx context.Context, name string) (LockState, error) {
 	if err != nil {
 		return LockState{}, err
 	}
-	ctx, store, keys, err := t.locks(ctx)
+	ctx, locks, err := t.locks(ctx)
 	if err != nil {
 		return LockState{}, err
 	}
-	h, err := store.Holder(ctx, keys[0])
+	h, err := locks.store.Holder(ctx, locks.keys[0])
 	if errors.Is(err, errors.ErrUnsupported) {
 		err = fmt.Errorf("%w: its store does not name holders", ErrInvalid)
 	}

@@ -72,7 +72,7 @@ func (l tracedLocker) acquire(ctx context.Context, keys []string, ask func() (st
 	leases := &tracedLeases{ctx: ctx, name: strings.Join(keys, " ")}
 	_, leases.byCommand = l.next.(wrongLock)
 	asking := workIn(ctx).of()
-	asking.asksFor(keys, l.next)
+	asking.asksFor(keys, l.next, RunsOut)
 	mark(ctx, step{name: stepLockAsked})
 	err := leases.inOneStep(asking, "lock", func() (err error) {
 		leases.Leases, err = ask()
@@ -82,7 +82,7 @@ func (l tracedLocker) acquire(ctx context.Context, keys []string, ask func() (st
 		return nil, err
 	}
 	leases.holding = workIn(ctx).of() // others may have joined
-	leases.holding.asksFor(keys, l.next)
+	leases.holding.asksFor(keys, l.next, RunsOut)
 	mark(ctx, step{name: stepLockHeld})
 	return leases, nil
 }

@@ -44,7 +44,7 @@ type Offer struct {
 // Parts are what a shop's strategies sell by.
 type Parts struct {
 	strategy.Shop
-	Lanes, Batch order.Strategy             // those of these names
+	Lanes, Batch order.Strategy             // the strategies of these names
 	Lockers      map[string]strategy.Locker // by the names of their locks
 	Redis        redis.UniversalClient      // keeps counts
 	Ends         order.Ender                // of orders that are paid late
@@ -175,7 +175,7 @@ const (
 	EndsNever       = "never"   // unless another deletes it
 	EndsAsCount     = "count"   // all of it is lost at once
 	EndsAsHold      = "hold"    // the units of an order are for sale again
-	EndsWithSession = "session" // that of the database
+	EndsWithSession = "session" // its session of the database does
 )
 
 func lockEnds(name string) string {

@@ -31,8 +31,7 @@ type Trace struct {
 	changed   chan struct{} // closed, and replaced, with each change
 
 	turn  chan struct{} // has one element while the request stops: it may work in two goroutines
-	asked []string      // keys of the locks that it has asked for last
-	store inspector     // of these; nil if they do not end by time
+	asked asked         // what it has asked for last
 }
 
 func (t *Trace) recorded() bool { return t.name != "" }
@@ -170,6 +169,13 @@ func (t *Trace) goOn(why string) (stood bool) {
 	return stood
 }
 
+// asked is what a request has asked for: locks, units of counts, or a hold.
+type asked struct {
+	keys  []string
+	store inspector // of the keys; nil if they do not end by time
+	event string    // the KindStop when they end: RunsOut, CountLost or HoldEnds
+}
+
 // inspector is a lock whose store names the holder of a key, and which can be taken from its holder.
 type inspector interface {
 	Holder(ctx context.Context, key string) (lock.Holder, error)
@@ -177,43 +183,32 @@ type inspector interface {
 }
 
 // locks returns the locks that the request has asked for last, and a context for commands that are not recorded.
-func (t *Trace) locks(ctx context.Context) (context.Context, inspector, []string, error) {
+func (t *Trace) locks(ctx context.Context) (context.Context, asked, error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if t.store == nil {
-		return nil, nil, nil, fmt.Errorf("%w: the request of %s has asked for no lock that expires", ErrInvalid, t.name)
+	if t.asked.store == nil {
+		return nil, asked{}, fmt.Errorf("%w: the request of %s has asked for no lock that expires", ErrInvalid, t.name)
 	}
-	return Share(ctx, nil), t.store, t.asked, nil
+	return Share(ctx, nil), t.asked, nil
 }
 
 func (t *Trace) expire(ctx context.Context) error {
-	ctx, store, keys, err := t.locks(ctx)
+	ctx, locks, err := t.locks(ctx)
 	if err != nil {
 		return err
 	}
 	ended := false
-	for _, key := range keys {
-		_, err := store.ForceRelease(ctx, key)
+	for _, key := range locks.keys {
+		_, err := locks.store.ForceRelease(ctx, key)
 		if err != nil && !errors.Is(err, lock.ErrLost) { // it was released meanwhile, or does not end by time
 			return err
 		}
 		ended = ended || err == nil
 	}
 	if ended {
-		t.add(KindStop, runsOut(store), "")
+		t.add(KindStop, locks.event, "")
 	}
 	return nil
-}
-
-// runsOut says what ends by time.
-func runsOut(store inspector) string {
-	switch store.(type) {
-	case counted:
-		return CountLost
-	case latePayment:
-		return HoldEnds
-	}
-	return RunsOut
 }
 
 // change makes a change, which those who look learn of.
@@ -278,10 +273,11 @@ func (all traces) add(kind, text, answer string) (answered func(string)) {
 	}
 }
 
-func (all traces) asksFor(keys []string, of any) {
+// asksFor notes what the requests ask for, of whom, and which event it is when that ends.
+func (all traces) asksFor(keys []string, of any, event string) {
 	store, _ := of.(inspector)
 	for _, t := range all {
-		t.change(func() { t.asked, t.store = keys, store })
+		t.change(func() { t.asked = asked{keys, store, event} })
 	}
 }
 

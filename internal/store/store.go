@@ -20,7 +20,7 @@ type Store struct {
 	hosts  []string
 	group  *group // of several hosts
 	sqlite bool
-	on     *sql.Conn // all transactions use it; nil for one of the pool each
+	conn   *sql.Conn // all transactions use it; nil for one of the pool each
 
 	// clock is the SQL expression of the database's clock, which all instances share, in the form of a DATETIME(6)
 	// column. It stands still while a statement runs, also while the statement waits for a lock.
@@ -31,7 +31,7 @@ type Store struct {
 // lock, lasts from one transaction to the next. A connection that is lost is not replaced.
 func (s *Store) On(conn *sql.Conn) *Store {
 	on := *s
-	on.on, on.db = conn, s.db.Session(&gorm.Session{NewDB: true, Context: context.Background()})
+	on.conn, on.db = conn, s.db.Session(&gorm.Session{NewDB: true, Context: context.Background()})
 	on.db.Statement.ConnPool = conn
 	return &on
 }

@@ -65,7 +65,7 @@ func (s *Store) isPlaced(ctx context.Context, o order.Order) (placed bool, err e
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), confirmTimeout)
 	defer cancel()
 	other := *s
-	other.on = nil // it may be the lost connection
+	other.conn = nil // it may be the lost connection
 	for try := 1; ; try++ {
 		if s.group != nil {
 			s.group.await(ctx) // without one, Connect says why
@@ -175,7 +175,7 @@ func (s *Store) inTx(ctx context.Context, fn func(*tx) error) error {
 func (s *Store) inTxOnce(ctx context.Context, fn func(*tx) error) (err error) {
 	ctx, cancel := context.WithTimeoutCause(ctx, txTimeout, fmt.Errorf("%w: transaction took longer than %v", order.ErrBusy, txTimeout))
 	defer cancel()
-	conn := s.on
+	conn := s.conn
 	if conn == nil {
 		conn, err = s.pool.Conn(ctx)
 	}
@@ -247,7 +247,7 @@ func (s *Store) finish(conn *sql.Conn, end func() error, earlier error) error {
 
 // giveBack returns a connection to the pool, except that of On.
 func (s *Store) giveBack(conn *sql.Conn) error {
-	if conn == s.on {
+	if conn == s.conn {
 		return nil
 	}
 	return conn.Close()

@@ -185,7 +185,7 @@ func (b *Backend) awaitSession(ctx context.Context) (session, error) {
 	}
 }
 
-// authenticate tells the servers who the Backend is, once: the library repeats that on each further connection.
+// authenticate tells the servers who the Backend is, once. The library repeats it on each further connection.
 func (b *Backend) authenticate() error {
 	b.authenticating.Lock()
 	defer b.authenticating.Unlock()
