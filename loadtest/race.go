@@ -217,7 +217,7 @@ func (l loadTest) save(r result.Report) error {
 	err := errors.Join(
 		result.Save(l.HTML, l.screen.json, func(w io.Writer) error { return web.WriteReport(w, r) }),
 		result.Save(l.SVG, l.screen.json, func(w io.Writer) error { return web.WriteBars(w, r) }),
-		result.Save(l.JSON, l.screen.json, r.WriteJSON))
+		result.Save(l.JSON, l.screen.json, result.JSON(r)))
 	if err == nil && l.HTML != "" {
 		fmt.Fprintf(l.screen.out, "\nThe report is in %s\n", l.HTML)
 	}

@@ -214,7 +214,7 @@ func (s *Service) ExpireDue(ctx context.Context, limit int) (expired int, err er
 			break
 		}
 		after = page[len(page)-1]
-		endings := Each(page, func(o Order) *Ending { return &Ending{Order: o, As: Expired, NoWait: true} })
+		endings := Map(page, func(o Order) *Ending { return &Ending{Order: o, As: Expired, NoWait: true} })
 		s.Ends.End(ctx, endings...)
 		busy := 0
 		for _, e := range endings {

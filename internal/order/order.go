@@ -50,7 +50,7 @@ type Line struct {
 
 // SKUs returns the names in the order of the lines.
 func (o Order) SKUs() []string {
-	return Each(o.Lines, func(line Line) string { return line.SKU })
+	return Map(o.Lines, func(line Line) string { return line.SKU })
 }
 
 // Sorted returns the lines in the order of their SKUs' names. Transactions lock the rows of the stock in that order.
@@ -61,15 +61,15 @@ func (o Order) Sorted() []Line {
 // Movements returns the ledger's rows for the order's units: stock.Reserve, stock.Sell or stock.Release. The fences are
 // those under which the units are taken, by SKU; there may be none.
 func (o Order) Movements(kind stock.Kind, fences map[string]int64, at time.Time) []stock.Movement {
-	return Each(o.Sorted(), func(line Line) stock.Movement {
+	return Map(o.Sorted(), func(line Line) stock.Movement {
 		return stock.Movement{
 			ID: NewID(), SKU: line.SKU, Kind: kind, OrderID: o.ID, Level: kind.Change(line.Units), Fence: fences[line.SKU], At: at,
 		}
 	})
 }
 
-// Each returns what of returns for each element of a list.
-func Each[E, T any](list []E, of func(E) T) []T {
+// Map returns what of returns for each element of a list.
+func Map[E, T any](list []E, of func(E) T) []T {
 	all := make([]T, len(list))
 	for i, e := range list {
 		all[i] = of(e)

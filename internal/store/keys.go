@@ -39,7 +39,7 @@ func insertNew[K comparable, R any](
 		if err := insert(rows); classify(err) != duplicate {
 			return recorded, err
 		}
-		found, err := read(order.Each(rows, keyOf))
+		found, err := read(order.Map(rows, keyOf))
 		if err != nil {
 			return nil, err
 		}
@@ -77,7 +77,7 @@ func (t *tx) insertKeys(claims []order.UsedKey) error {
 
 // values writes a row for each element of a list behind VALUES, in parentheses.
 func values[E any](list []E, row func(E) []any) clause.Expr {
-	return clause.Expr{SQL: "?", Vars: []any{order.Each(list, row)}, WithoutParentheses: true}
+	return clause.Expr{SQL: "?", Vars: []any{order.Map(list, row)}, WithoutParentheses: true}
 }
 
 // UsedKeys implements order.Store.
@@ -103,7 +103,7 @@ func usedKeys(db *gorm.DB, keys []order.BuyerKey) (map[order.BuyerKey]order.Used
 	if err != nil || len(rows) == 0 { // most keys are new, so the orders are not joined above
 		return found, err
 	}
-	orders, err := find(db.Where("id IN ?", order.Each(rows, func(row keyRow) string { return row.OrderID })))
+	orders, err := find(db.Where("id IN ?", order.Map(rows, func(row keyRow) string { return row.OrderID })))
 	for _, row := range rows {
 		if i := slices.IndexFunc(orders, func(o orderRow) bool { return o.ID == row.OrderID }); i >= 0 {
 			key := order.BuyerKey{Buyer: row.Buyer, Key: row.IdempotencyKey}

@@ -48,7 +48,7 @@ func (lineRow) TableName() string { return "order_lines" }
 func (r orderRow) order() order.Order {
 	return order.Order{
 		ID: r.ID, Buyer: r.Buyer, Key: r.IdempotencyKey, Status: order.Status(r.Status),
-		Lines: order.Each(r.Lines, func(l lineRow) order.Line {
+		Lines: order.Map(r.Lines, func(l lineRow) order.Line {
 			return order.Line{SKU: l.SKU, Units: l.Units, Price: stock.Money{Minor: l.PriceMinor, Currency: l.Currency}}
 		}),
 		Total:     stock.Money{Minor: r.TotalMinor, Currency: r.Currency},
@@ -86,7 +86,7 @@ func (s *Store) Due(ctx context.Context, after order.Order, limit int) ([]order.
 // read returns the orders that a query outside of a transaction finds.
 func (s *Store) read(ctx context.Context, query *gorm.DB) ([]order.Order, error) {
 	rows, err := find(query.WithContext(ctx))
-	return order.Each(rows, orderRow.order), explain(ctx, "read orders", err)
+	return order.Map(rows, orderRow.order), explain(ctx, "read orders", err)
 }
 
 // find returns the orders that a query finds, with their lines, which it reads by one more query. Lines are written with
@@ -223,7 +223,7 @@ func (t *tx) LockBuyers(buyers ...string) (others []string, err error) {
 // each up.
 func selectBuyers(db *gorm.DB, among []string) (locked []string, err error) {
 	names := "SELECT ? AS buyer" + strings.Repeat(" UNION ALL SELECT ?", len(among)-1)
-	values := order.Each(among, func(buyer string) any { return buyer })
+	values := order.Map(among, func(buyer string) any { return buyer })
 	err = db.Raw("SELECT STRAIGHT_JOIN b.buyer FROM ("+names+") AS n JOIN buyers AS b FORCE INDEX (PRIMARY) ON b.buyer = n.buyer "+
 		"FOR UPDATE NOWAIT", values...).Scan(&locked).Error
 	return locked, err
@@ -235,7 +235,7 @@ func insertBuyers(db *gorm.DB, buyers []string) error {
 	if len(buyers) == 0 {
 		return nil
 	}
-	rows := order.Each(buyers, func(b string) struct{ Buyer string } { return struct{ Buyer string }{b} })
+	rows := order.Map(buyers, func(b string) struct{ Buyer string } { return struct{ Buyer string }{b} })
 	return db.Table("buyers").Clauses(clause.OnConflict{DoNothing: true}).Create(&rows).Error
 }
 

@@ -22,7 +22,7 @@ func payments(query *gorm.DB) ([]order.Payment, error) {
 	}
 	var rows []paymentRow
 	err := query.Find(&rows).Error
-	return order.Each(rows, func(p paymentRow) order.Payment {
+	return order.Map(rows, func(p paymentRow) order.Payment {
 		return order.Payment{
 			ID: p.ID, OrderID: p.OrderID, Amount: stock.Money{Minor: p.AmountMinor, Currency: p.Currency},
 			Refusal: p.Refusal, RecordedAt: p.CreatedAt.Time, RefundedAt: p.RefundedAt.Time,

@@ -44,7 +44,7 @@ func readSKU(db *gorm.DB, name string) (stock.SKU, error) {
 func (s *Store) List(ctx context.Context, after string, limit int) ([]stock.SKU, error) {
 	var rows []skuRow
 	err := s.db.WithContext(ctx).Where("name > ?", after).Order("name").Limit(limit).Find(&rows).Error
-	return order.Each(rows, skuRow.sku), explain(ctx, "list skus", err)
+	return order.Map(rows, skuRow.sku), explain(ctx, "list skus", err)
 }
 
 // Create adds SKUs and the supply of their units to the ledger, all or nothing. A name that exists already is
@@ -172,5 +172,5 @@ func (s *Store) Movements(ctx context.Context, sku, after string, limit int) ([]
 	}
 	var rows []movementRow
 	err := s.db.WithContext(ctx).Where("sku = ? AND id > ?", sku, after).Order("id").Limit(limit).Find(&rows).Error
-	return order.Each(rows, movementRow.movement), explain(ctx, fmt.Sprintf("read ledger of %q", sku), err)
+	return order.Map(rows, movementRow.movement), explain(ctx, fmt.Sprintf("read ledger of %q", sku), err)
 }

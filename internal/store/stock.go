@@ -295,7 +295,7 @@ func (t *tx) Record(movements ...stock.Movement) error {
 	if len(movements) == 0 {
 		return nil
 	}
-	rows := order.Each(movements, func(m stock.Movement) movementRow {
+	rows := order.Map(movements, func(m stock.Movement) movementRow {
 		return movementRow{
 			SKU: m.SKU, ID: m.ID, Kind: m.Kind, OrderID: sql.NullString{String: m.OrderID, Valid: m.OrderID != ""},
 			Change: m.Level, Fence: m.Fence, CreatedAt: dbTime{m.At},

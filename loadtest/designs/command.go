@@ -14,12 +14,13 @@ import (
 	"example.com/shop/internal/order"
 	"example.com/shop/loadtest/lang"
 	"example.com/shop/loadtest/result"
+	"example.com/shop/loadtest/shops"
 )
 
 // Command is the grammar of `loadtest designs` for kong, and the settings of a run.
 type Command struct {
 	MySQL  string        `name:"mysql" placeholder:"DSN" help:"Use this MySQL, one for tests, instead of a container."`
-	Redis  string        `placeholder:"ADDR" help:"Use this Redis, host:port or redis:// URL, instead of a container. It is emptied again and again. No failover takes place."`
+	Redis  string        `placeholder:"ADDR" help:"Use this Redis, host:port or redis:// URL, instead of a container. The faults empty it, so that it has to be empty; no failover takes place."`
 	Only   []string      `placeholder:"NAME" help:"Only these designs."`
 	Length time.Duration `default:"2s" help:"How long each case is measured (10ms to 1m), after 0.5s of warm-up."`
 	Faults bool          `default:"true" negatable:"" help:"Break each design in the middle of a sale."`
@@ -104,7 +105,10 @@ func (c *Command) Validate() error {
 	if c.SVG == "-" {
 		return errors.New("--svg: want the name of a file; only --json writes to stdout")
 	}
-	names := order.Each(All(), func(d Design) string { return d.Name })
+	if err := (&shops.Servers{MySQL: c.MySQL, Redis: c.Redis}).Check(); err != nil && !c.Seller {
+		return err
+	}
+	names := order.Map(All(), func(d Design) string { return d.Name })
 	for _, name := range c.Only {
 		if !slices.Contains(names, name) {
 			return fmt.Errorf("--only %.40q: want names of %s", name, strings.Join(names, ", "))
@@ -151,7 +155,7 @@ func (c *Command) Run(ctx context.Context, k *kong.Context) (err error) {
 		whole.Designs = append(whole.Designs, row)
 	}
 	err = errors.Join(whole.write(out),
-		result.Save(c.JSON, k.Stdout, whole.writeJSON), result.Save(c.SVG, k.Stdout, whole.writeSVG))
+		result.Save(c.JSON, k.Stdout, result.JSON(whole)), result.Save(c.SVG, k.Stdout, whole.writeSVG))
 	if unlike := whole.unlike(); err == nil && len(unlike) > 0 {
 		err = fmt.Errorf("%w: %s", ErrUnlike, strings.Join(unlike, ", "))
 	}

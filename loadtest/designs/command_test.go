@@ -36,6 +36,7 @@ func TestCommand_usage(t *testing.T) {
 		"row-first":      {"--only=row-second"},
 		"want host:port": {"--redis=redis://:x", "--mysql=none"},
 		"--mysql: ":      {"--mysql=none", "--redis=127.0.0.1:1"},
+		"has TLS":        {"--redis=rediss://127.0.0.1:1"},
 	} {
 		if _, err := run(t, args...); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%q: got %v, want an error with %q", args, err, want)
@@ -72,13 +73,24 @@ func TestCommand_table(t *testing.T) {
 	}
 }
 
-// A design that is known to be wrong is caught, and no failure of the command. The files have what the table says.
+// A design that is known to be wrong is caught, and no failure of the command. The files have what the table says. A Redis that
+// has keys is left as it is.
 func TestCommand_faults(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	text, picture := filepath.Join(dir, "report.json"), filepath.Join(dir, "picture.svg")
-	out, err := run(t, "--only=buckets", "--length=100ms", "--mysql="+testserver.MySQL(t),
-		"--redis="+testserver.Start(t, testserver.OpenRedis).Addr(), "--json="+text, "--svg="+picture)
+	addr := testserver.Start(t, testserver.OpenRedis).Addr()
+	args := []string{
+		"--only=buckets", "--length=100ms", "--mysql=" + testserver.MySQL(t), "--redis=" + addr, "--json=" + text, "--svg=" + picture,
+	}
+	testserver.Must(t, testserver.AskRedis(t.Context(), addr, "SET", "somebody's", "value").Err())
+	if _, err := run(t, args...); err == nil || !strings.Contains(err.Error(), "it has keys") {
+		t.Errorf("got %v, want that it has keys", err)
+	}
+	if n, err := testserver.AskRedis(t.Context(), addr, "DEL", "somebody's").Int(); n != 1 || err != nil {
+		t.Fatalf("%d keys were left: %v", n, err)
+	}
+	out, err := run(t, args...)
 	testserver.Must(t, err)
 	for _, fault := range allFaults() {
 		if strings.Contains(out, fault.name+" ") == fault.redis {

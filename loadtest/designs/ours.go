@@ -57,7 +57,7 @@ type shop struct {
 
 // Buy implements Seller.
 func (s *shop) Buy(ctx context.Context, o Order) (bool, error) {
-	lines := order.Each(o.SKUs, func(sku string) order.Line { return order.Line{SKU: sku, Units: 1} })
+	lines := order.Map(o.SKUs, func(sku string) order.Line { return order.Line{SKU: sku, Units: 1} })
 	_, _, err := s.orders.Place(ctx, order.Request{Buyer: o.Buyer, Key: o.ID, Lines: lines})
 	if errors.Is(err, order.ErrSoldOut) {
 		return false, nil

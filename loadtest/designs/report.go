@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	_ "embed"
-	"encoding/json"
 	"fmt"
 	"html/template"
 	"io"
@@ -33,34 +32,36 @@ type Row struct {
 	About  string             `json:"about"`
 	Source string             `json:"source"`
 	Wrong  bool               `json:"known_to_be_wrong"`
-	Load   map[string]float64 `json:"load"`  // names have the unit; a case that the design cannot sell is missing
-	Tries  int                `json:"tries"` // a design that is known to be wrong is tried again when it shows nothing
+	Load   map[string]float64 `json:"load"`   // names have the unit; a case that the design cannot sell is missing
+	Errors []string           `json:"errors"` // of buyers: of each case how many, and the first
+	Tries  int                `json:"tries"`  // a design that is known to be wrong is tried again when it shows nothing
 	Faults []Outcome          `json:"faults"`
 
 	// Verdict is what went wrong in any of the faults: in which, is a matter of moments. Empty without faults.
 	Verdict string `json:"verdict"`
-
-	cases map[string]figures // of Load, by the names of the cases
 }
 
 // hot is the name of the figure that the picture shows.
 const hot = "orders_per_second_1_sku_64_buyers"
 
 func newRow(d Design, cases map[string]figures) Row {
-	load, errs := map[string]float64{}, int64(0)
+	row := Row{Name: d.Name, About: d.About, Source: d.Source, Wrong: d.Wrong, Load: map[string]float64{}, Errors: []string{}}
 	var behind time.Duration
 	for _, one := range loadCases() {
 		f, measured := cases[one.name]
 		if !measured {
 			continue
 		}
-		load[one.figure], behind, errs = f.perSecond, max(behind, f.behind), errs+f.problems
+		row.Load[one.figure], behind = f.perSecond, max(behind, f.behind)
 		if one.soldOut {
-			load["unsold_units"] = float64(f.unsold)
+			row.Load["unsold_units"] = float64(f.unsold)
+		}
+		if f.problem != nil {
+			row.Errors = append(row.Errors, fmt.Sprintf("%s: %d errors, the first: %.200v", one.name, f.problems, f.problem))
 		}
 	}
-	load["behind_seconds"], load["errors"] = behind.Seconds(), float64(errs)
-	return Row{Name: d.Name, About: d.About, Source: d.Source, Wrong: d.Wrong, Load: load, cases: cases}
+	row.Load["behind_seconds"] = behind.Seconds()
+	return row
 }
 
 // machine is this one, with the versions of the servers.
@@ -110,16 +111,15 @@ func (r Report) loads() string {
 	for _, design := range r.Designs {
 		row := table.Row{starred(design.Name, design.Wrong)}
 		for _, one := range loadCases() {
-			f, measured := design.cases[one.name]
+			perSecond, measured := design.Load[one.figure]
 			if !measured {
 				row = append(row, "-")
 				continue
 			}
-			row = append(row, thousands(f.perSecond))
-			if f.problem != nil {
-				fmt.Fprintf(&problems, "%s, %s: %d errors, the first: %.200v\n",
-					design.Name, one.name, f.problems, f.problem)
-			}
+			row = append(row, thousands(perSecond))
+		}
+		for _, problem := range design.Errors {
+			fmt.Fprintf(&problems, "%s, %s\n", design.Name, problem)
 		}
 		behind := fmt.Sprintf("%.1fs", design.Load["behind_seconds"])
 		rows = append(rows, append(row, int64(design.Load["unsold_units"]), behind, design.Verdict))
@@ -159,12 +159,6 @@ func (r Report) faults() string {
 		text += "\nWhat an operator has to do:\n" + tasks.String()
 	}
 	return text
-}
-
-func (r Report) writeJSON(w io.Writer) error {
-	encoder := json.NewEncoder(w)
-	encoder.SetIndent("", "  ")
-	return encoder.Encode(r)
 }
 
 //go:embed picture.svg

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"example.com/shop/internal/testserver"
+	"example.com/shop/loadtest/result"
 )
 
 // answers are receipts of one SKU, a millisecond after another, each asked for just before.
@@ -115,7 +116,7 @@ func TestReport_picture(t *testing.T) {
 func TestReport_files(t *testing.T) {
 	t.Parallel()
 	var picture, text bytes.Buffer
-	testserver.Must(t, errors.Join(aReport().writeSVG(&picture), aReport().writeJSON(&text)))
+	testserver.Must(t, errors.Join(aReport().writeSVG(&picture), result.JSON(aReport())(&text)))
 	for decoder := xml.NewDecoder(&picture); ; {
 		if _, err := decoder.Token(); errors.Is(err, io.EOF) {
 			break

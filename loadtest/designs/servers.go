@@ -60,12 +60,27 @@ func (c *Command) start(ctx context.Context, failover bool, progress func(string
 		return nil, nil, err
 	}
 	started.Later(disconnect)
+	if c.Redis != "" && c.Faults {
+		if err := mustBeEmpty(ctx, g.Redis); err != nil {
+			return nil, nil, err
+		}
+		started.Later(func() error { return g.Redis.FlushAll(context.WithoutCancel(ctx)).Err() })
+	}
 	self, err := os.Executable()
 	if err != nil {
 		return nil, nil, err
 	}
 	g.Program = []string{self, "designs", "--seller"}
 	return g, started.Close, nil
+}
+
+// mustBeEmpty refuses a Redis that somebody else may use: the designs empty it.
+func mustBeEmpty(ctx context.Context, client redis.UniversalClient) error {
+	info, err := client.InfoMap(ctx, "Keyspace").Result()
+	if err == nil && len(info["Keyspace"]) > 0 {
+		err = errors.New("--redis: it has keys, which would be deleted; give a Redis for tests, or empty it by FLUSHALL")
+	}
+	return err
 }
 
 // connect opens the database, whose schema it brings up to date, and Redis.

@@ -143,7 +143,7 @@ func (c *Command) Run(ctx context.Context, k *kong.Context) error {
 		err := c.runAll(ctx, r, chosen, &whole)
 		if len(whole.Histories) > 0 {
 			err = errors.Join(err, whole.writeTable(out),
-				result.Save(c.JSON, k.Stdout, whole.writeJSON), result.Save(c.HTML, k.Stdout, whole.writeHTML))
+				result.Save(c.JSON, k.Stdout, result.JSON(whole)), result.Save(c.HTML, k.Stdout, whole.writeHTML))
 		}
 		if err == nil && whole.broken() {
 			err = ErrBroken

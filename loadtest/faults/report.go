@@ -2,7 +2,6 @@ package faults
 
 import (
 	_ "embed"
-	"encoding/json"
 	"fmt"
 	"html/template"
 	"io"
@@ -64,12 +63,6 @@ func (r report) writeTable(out io.Writer) error {
 }
 
 func short(d time.Duration) string { return fmt.Sprintf("%.2fs", d.Seconds()) }
-
-func (r report) writeJSON(w io.Writer) error {
-	encoder := json.NewEncoder(w)
-	encoder.SetIndent("", "  ")
-	return encoder.Encode(r)
-}
 
 //go:embed timelines.html
 var timelines string

@@ -105,12 +105,14 @@ func (r Report) Broken() bool {
 	return slices.ContainsFunc(r.Strategies, func(s Strategy) bool { return s.Designed && (!s.Correct() || s.Errors > 0) })
 }
 
-// WriteJSON writes r for programs.
-func (r Report) WriteJSON(w io.Writer) error {
-	e := json.NewEncoder(w)
-	e.SetEscapeHTML(false)
-	e.SetIndent("", "  ")
-	return e.Encode(r)
+// JSON returns how a report is written for programs, as Save wants it.
+func JSON(report any) func(io.Writer) error {
+	return func(w io.Writer) error {
+		e := json.NewEncoder(w)
+		e.SetEscapeHTML(false)
+		e.SetIndent("", "  ")
+		return e.Encode(report)
+	}
 }
 
 // Save writes a report to a file, to stdout for "-", nowhere without a name. If write fails, the file is as it was.

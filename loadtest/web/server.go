@@ -21,6 +21,7 @@ import (
 
 	teaching "example.com/shop/internal/lab"
 	"example.com/shop/loadtest/lang"
+	"example.com/shop/loadtest/result"
 	"example.com/shop/loadtest/shopclient"
 	"example.com/shop/loadtest/step"
 )
@@ -303,7 +304,7 @@ func (s *server) report(r *http.Request) (any, error) {
 		err := WriteReport(&b, report)
 		return file{htmlText, b.Bytes(), form}, err
 	case "report.json":
-		err := report.WriteJSON(&b)
+		err := result.JSON(report)(&b)
 		return file{jsonText, b.Bytes(), form}, err
 	}
 	return nil, &InputError{Text: "there are result, report.html and report.json", status: http.StatusNotFound}

@@ -62,7 +62,7 @@ func (s *Seller) inTx(ctx context.Context, requests []*request, do func(order.Tx
 func (s *Seller) context(buyers []*request) (context.Context, context.CancelFunc) {
 	ctx := context.WithoutCancel(buyers[0].ctx)
 	if s.Share != nil {
-		ctx = s.Share(ctx, order.Each(buyers, func(r *request) context.Context { return r.ctx }))
+		ctx = s.Share(ctx, order.Map(buyers, func(r *request) context.Context { return r.ctx }))
 	}
 	return context.WithTimeout(ctx, batchTimeout)
 }
@@ -71,7 +71,7 @@ func (s *Seller) context(buyers []*request) (context.Context, context.CancelFunc
 // pending orders can be counted, and no other transaction claims its keys, for which an INSERT would wait. If another
 // transaction has locked a row, the request waits behind.
 func (s *Seller) lockBuyers(tx order.Tx, b *batch) error {
-	others, err := tx.LockBuyers(order.Each(b.where(hasKey).requests, func(r *request) string { return r.key.Buyer })...)
+	others, err := tx.LockBuyers(order.Map(b.where(hasKey).requests, func(r *request) string { return r.key.Buyer })...)
 	b.keep(func(r *request) bool {
 		if hasKey(r) && slices.Contains(others, r.key.Buyer) {
 			r.next = &s.behind
@@ -144,7 +144,7 @@ func (s *Seller) awaitRows(buyers []*request) error {
 
 // claimKeys claims the requests' keys, and leaves out those whose key is on record.
 func (b *batch) claimKeys(tx order.Tx) error {
-	claims := order.Each(b.where(hasKey).requests, func(r *request) order.UsedKey {
+	claims := order.Map(b.where(hasKey).requests, func(r *request) order.UsedKey {
 		return order.UsedKey{Order: order.Order{ID: r.order.ID, Buyer: r.key.Buyer, Key: r.key.Key}, Fingerprint: r.fingerprint}
 	})
 	taken, err := tx.ClaimKeys(claims...)
@@ -161,7 +161,7 @@ func (b *batch) claimKeys(tx order.Tx) error {
 
 // freeKeys frees the keys of requests that were left out since they were claimed.
 func (b *batch) freeKeys(tx order.Tx) error {
-	kept := order.Each(b.requests, func(r *request) order.BuyerKey { return r.key })
+	kept := order.Map(b.requests, func(r *request) order.BuyerKey { return r.key })
 	return tx.FreeKeys(slices.DeleteFunc(b.claimed, func(k order.BuyerKey) bool { return slices.Contains(kept, k) })...)
 }
 
@@ -188,12 +188,12 @@ func (b *batch) where(is func(*request) bool) *batch {
 }
 
 func (b *batch) orders() []order.Order {
-	return order.Each(b.requests, func(r *request) order.Order { return *r.order })
+	return order.Map(b.requests, func(r *request) order.Order { return *r.order })
 }
 
 // lines returns the lines of all orders.
 func (b *batch) lines() []order.Line {
-	return slices.Concat(order.Each(b.requests, func(r *request) []order.Line { return r.order.Lines })...)
+	return slices.Concat(order.Map(b.requests, func(r *request) []order.Line { return r.order.Lines })...)
 }
 
 // skus returns the names of the SKUs, sorted.
@@ -205,7 +205,7 @@ func (b *batch) skus() []string {
 
 // movements returns the ledger's rows for the orders' units.
 func (b *batch) movements(at time.Time) []stock.Movement {
-	return slices.Concat(order.Each(b.requests, func(r *request) []stock.Movement {
+	return slices.Concat(order.Map(b.requests, func(r *request) []stock.Movement {
 		return r.order.Movements(r.kind(), b.fences, at)
 	})...)
 }

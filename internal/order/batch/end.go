@@ -41,7 +41,7 @@ func (s *Seller) end(requests []*request) error {
 
 // endOrders is one attempt of the transaction.
 func (s *Seller) endOrders(tx order.Tx, b *batch) error {
-	orders, err := tx.LockOrders(order.Each(b.requests, func(r *request) string { return r.order.ID })...)
+	orders, err := tx.LockOrders(order.Map(b.requests, func(r *request) string { return r.order.ID })...)
 	if err != nil {
 		return err
 	}

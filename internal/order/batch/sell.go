@@ -60,7 +60,7 @@ func (s *Seller) place(tx order.Tx, b *batch, leases *leases) error {
 		return err
 	}
 	limits := order.Limits{MaxOpen: s.MaxOpen}
-	if err := limits.CountOpen(tx, order.Each(b.requests, func(r *request) string { return r.key.Buyer })...); err != nil {
+	if err := limits.CountOpen(tx, order.Map(b.requests, func(r *request) string { return r.key.Buyer })...); err != nil {
 		return err
 	}
 
@@ -185,7 +185,7 @@ func (s *Seller) refuse(buyers []*request) error {
 	if err != nil {
 		return err
 	}
-	keys, err := s.Store.UsedKeys(ctx, order.Each(b.requests, func(r *request) order.BuyerKey { return r.key })...)
+	keys, err := s.Store.UsedKeys(ctx, order.Map(b.requests, func(r *request) order.BuyerKey { return r.key })...)
 	if err != nil {
 		return err
 	}

@@ -26,7 +26,7 @@ func Key(sku string) string { return "sku:" + sku }
 
 // acquire takes the locks of the order's SKUs, all or none.
 func acquire(ctx context.Context, locker Locker, d *order.Draft) (Leases, error) {
-	return locker.AcquireAll(ctx, order.Each(d.SKUs(), Key)...)
+	return locker.AcquireAll(ctx, order.Map(d.SKUs(), Key)...)
 }
 
 // read returns the levels of the order's SKUs, and sets the order's prices by them.
@@ -187,5 +187,5 @@ func (l leases) Raise(ctx context.Context, key string, above int64) error {
 }
 
 func (l leases) Remaining() time.Duration {
-	return slices.Min(order.Each(l.keys, func(key string) time.Duration { return l.Lease(key).Remaining() }))
+	return slices.Min(order.Map(l.keys, func(key string) time.Duration { return l.Lease(key).Remaining() }))
 }
