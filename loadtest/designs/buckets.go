@@ -7,7 +7,7 @@ import (
 )
 
 // inBuckets splits the stock of a SKU into 16 rows. A buyer takes from a random one, so that 16 buyers of one SKU
-// write at the same time. Articles on hot rows describe it ("bucketed", "sharded" or "segmented" stock).
+// write at the same time ("bucketed", "sharded" or "segmented" stock).
 //
 // The cost: a buyer whose bucket is empty is told that the SKU is sold out, while units lie in the other buckets.
 // Asking the others would find them, at up to 16 statements for each refusal once all are empty. Restocking, and
@@ -20,7 +20,16 @@ func inBuckets() Design {
 		Wrong:   true,
 		Carts:   true,
 		Prepare: fillBuckets,
-		Open:    func(_ context.Context, on Servers) (Seller, error) { return buckets{rowsOnly{on.DB}}, nil },
+		Sell: func(ctx context.Context, tx *sql.Tx, o Order) error {
+			for _, sku := range o.SKUs {
+				if err := mustMatch(tx.ExecContext(ctx, `UPDATE design_buckets SET available = available - 1
+					WHERE sku = ? AND bucket = ? AND available >= 1`, sku, rand.IntN(bucketsOfSKU))); err != nil {
+					return err
+				}
+			}
+			_, err := insertOrders(ctx, tx, "INSERT", o)
+			return err
+		},
 	}
 }
 
@@ -45,19 +54,4 @@ func fillBuckets(ctx context.Context, on Servers, units map[string]int64) error 
 		_, err := tx.ExecContext(ctx, rows("INSERT INTO design_buckets", len(values)/3, "(?, ?, ?)"), values...)
 		return err
 	})
-}
-
-type buckets struct{ rowsOnly }
-
-// Buy implements Seller.
-func (s buckets) Buy(ctx context.Context, o Order) (bool, error) {
-	return decided(inTx(ctx, s.db, func(tx *sql.Tx) error {
-		for _, sku := range o.SKUs {
-			if err := mustMatch(tx.ExecContext(ctx, `UPDATE design_buckets SET available = available - 1
-				WHERE sku = ? AND bucket = ? AND available >= 1`, sku, rand.IntN(bucketsOfSKU))); err != nil {
-				return err
-			}
-		}
-		return insertOrders(ctx, tx, o)
-	}))
 }

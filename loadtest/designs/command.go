@@ -11,7 +11,11 @@ import (
 
 	"github.com/alecthomas/kong"
 
+	"example.com/shop/internal/app"
+	"example.com/shop/internal/lab"
 	"example.com/shop/internal/order"
+	"example.com/shop/internal/store"
+	"example.com/shop/internal/testserver"
 	"example.com/shop/loadtest/lang"
 	"example.com/shop/loadtest/result"
 	"example.com/shop/loadtest/shops"
@@ -39,15 +43,17 @@ const About = `Compares ways to sell a scarce thing to a crowd: what others have
 	`a sale, and compares the receipts of the buyers with the rows of their orders.
 
 All write the same rows on the same MySQL, for the same crowd: each buyer asks again as soon as there is an answer. ` +
-	`The designs take turns, and each case begins with another design.
-
-A server that is given with --mysql user:password@tcp(host:3306)/database is migrated, and gains SKUs, orders and ` +
+	`A server that is given with --mysql user:password@tcp(host:3306)/database is migrated, and gains SKUs, orders and ` +
 	`tables design_*.`
 
 // Footer stands below the flags in the help.
 func (Command) Footer() string {
-	var b strings.Builder
-	b.WriteString(`
+	var list strings.Builder
+	for _, d := range All() {
+		about := strings.Join(lang.Wrap(d.About, 56), "\n"+strings.Repeat(" ", 24))
+		fmt.Fprintf(&list, "  %-22s%s\n", d.starred(), about)
+	}
+	return `
 Examples:
   go run ./loadtest designs                     all, on MySQL and Redis in containers
   go run ./loadtest designs --only row-first,row-last,lanes
@@ -55,46 +61,25 @@ Examples:
   go run ./loadtest designs --only buckets --length 500ms
                                                 how much does a split stock leave unsold?
 
-The columns:
-  1 SKU, 64     orders/s of 64 buyers who all want the same SKU
-  64 SKUs, 512  orders/s of 512 buyers, each order for one of 64 SKUs
-  carts, 64     orders/s of 64 buyers, each order for three of 64 SKUs; - without carts
-  refused       refusals/s of 64 buyers of a SKU whose 1,000 units are sold
-  unsold        how many of these units were left when the first buyer was refused
-  behind        from the last answer until the last order was written, at its worst
-  verdict       what went wrong in any of the faults
+The columns: orders/s of 64 and of 512 buyers who all want one SKU, or one of 64; orders/s with carts
+of three SKUs; refusals/s when 1,000 units are sold; how many of these were unsold when the first buyer
+was refused; how long the last order was written behind its answer; what went wrong in any of the faults.
 
-Then the faults, each in the middle of a sale to 64 buyers of one SKU, in a process of its own:
+The faults come in the middle of a sale of one SKU to 64 buyers, by a process of its own:
   kill -9             the process is killed and started again
   kill -9 at the end  so it is when the first buyer has been told that the SKU is sold out
   FLUSHALL            Redis forgets everything
-  failover            Redis is replaced by a replica that has learned nothing new for some time; where Redis decides
+  failover            Redis is replaced by a replica that was cut off before; where Redis decides
 Their columns:
-  orders        acknowledged to a buyer
-  lost          acknowledged orders without a row
-  oversold      units in orders that are acknowledged or have a row, above the supply
-  undersold     units that were for sale when a buyer was told that the SKU is sold out
-  untold        orders with a row of which no buyer was told: allowed, since their buyers will ask again
-  again         the longest time without a sale, from the fault on; - if nothing was sold after it
+  lost, oversold      acknowledged orders without a row; units in orders above the supply
+  undersold, left     units for sale when a buyer was told that the SKU is sold out, and at the end
+  again               the longest time without a sale, from the fault on; - if nothing was sold after it
 
 The designs, with a * if a fault makes them lose orders, oversell or undersell:
-`)
-	for _, d := range All() {
-		about := strings.Join(lang.Wrap(d.About, 56), "\n"+strings.Repeat(" ", 24))
-		fmt.Fprintf(&b, "  %-22s%s\n", starred(d.Name, d.Wrong), about)
-	}
-	b.WriteString(`
+` + list.String() + `
 Exit code: 0 if each design with a * was harmed by a fault and no other was, 1 if not or if the work
 could not be done, 2 if the flags make no sense.
-`)
-	return b.String()
-}
-
-func starred(name string, wrong bool) string {
-	if wrong {
-		return name + " *"
-	}
-	return name
+`
 }
 
 // Validate returns what is wrong with the flags. kong calls it.
@@ -126,63 +111,147 @@ func (c *Command) Run(ctx context.Context, k *kong.Context) (err error) {
 	if c.JSON == "-" {
 		out = k.Stderr
 	}
-	progress := func(line string) { fmt.Fprintln(k.Stderr, line) }
-	designs := slices.DeleteFunc(All(), func(d Design) bool {
-		return len(c.Only) > 0 && !slices.Contains(c.Only, d.Name)
-	})
-	failover := slices.ContainsFunc(designs, func(d Design) bool { return d.Redis })
-	g, stop, err := c.start(ctx, failover, progress)
-	if err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, stop()) }()
-	whole := Report{Version: 1, StartedAt: time.Now().UTC(), Machine: machine(ctx, g.Servers)}
-	measured, err := c.measureAll(ctx, g.Servers, designs, progress)
-	if err != nil {
-		return err
-	}
-	for _, d := range designs {
-		row := newRow(d, measured[d.Name])
-		if c.Faults {
-			// The sale goes on for about two seconds after a fault, or as long as a writer of this machine is not far behind.
-			supply := min(max(200, int64(3*row.Load[hot])), 20_000)
-			if row.Faults, row.Tries, err = g.Break(ctx, d, supply); err != nil {
-				return err
-			}
-			row.Verdict = verdictOf(row.Faults...)
-			progress(fmt.Sprintf("broken: %s: %s", d.Name, row.Verdict))
+	r := Report{Version: 1, StartedAt: time.Now().UTC()}
+	for _, d := range All() {
+		if len(c.Only) == 0 || slices.Contains(c.Only, d.Name) {
+			r.Designs = append(r.Designs, &Row{Design: d, Load: map[string]float64{}, Errors: []string{}})
 		}
-		whole.Designs = append(whole.Designs, row)
 	}
-	err = errors.Join(whole.write(out),
-		result.Save(c.JSON, k.Stdout, result.JSON(whole)), result.Save(c.SVG, k.Stdout, whole.writeSVG))
-	if unlike := whole.unlike(); err == nil && len(unlike) > 0 {
+	progress := func(format string, values ...any) { fmt.Fprintf(k.Stderr, format+"\n", values...) }
+	var started shops.Undo
+	defer func() { err = errors.Join(err, started.Close()) }()
+	g, err := c.start(ctx, &started, r, progress)
+	if err != nil {
+		return err
+	}
+	r.Machine = machine(ctx, g.Servers)
+	if err := c.measure(ctx, g, r, progress); err != nil {
+		return err
+	}
+	err = errors.Join(r.write(out),
+		result.Save(c.JSON, k.Stdout, result.JSON(r)), result.Save(c.SVG, k.Stdout, r.writeSVG))
+	if unlike := r.unlike(); err == nil && len(unlike) > 0 {
 		err = fmt.Errorf("%w: %s", ErrUnlike, strings.Join(unlike, ", "))
 	}
 	return err
 }
 
-// measureAll returns what came of each case, by the names of the design and of the case.
-func (c *Command) measureAll(ctx context.Context, on Servers, designs []Design, progress func(string)) (
-	measured map[string]map[string]figures, err error,
-) {
-	measured = map[string]map[string]figures{}
+// measure measures and breaks the designs of a report. They take turns, and each case begins with another design.
+func (c *Command) measure(ctx context.Context, g *Ground, r Report, progress func(string, ...any)) (err error) {
 	for i, one := range loadCases() {
-		for j := range designs {
-			d := designs[(i+j)%len(designs)]
-			if one.lines > 1 && !d.Carts {
+		for j := range r.Designs {
+			row := r.Designs[(i+j)%len(r.Designs)]
+			if one.lines > 1 && !row.Carts {
 				continue
 			}
-			f, err := measure(ctx, on, d, one, c.Length)
-			if err != nil {
-				return nil, fmt.Errorf("%s, %s: %w", one.name, d.Name, err)
+			if err := row.measure(ctx, g.Servers, one, c.Length); err != nil {
+				return fmt.Errorf("%s, %s: %w", one.name, row.Name, err)
 			}
-			if measured[d.Name] == nil {
-				measured[d.Name] = map[string]figures{}
-			}
-			measured[d.Name][one.name] = f
-			progress(fmt.Sprintf("%s: %s: %s/s", one.name, d.Name, thousands(f.perSecond)))
+			progress("%s: %s: %s/s", one.name, row.Name, thousands(row.Load[one.figure]))
 		}
 	}
-	return measured, nil
+	for _, row := range r.Designs {
+		if !c.Faults {
+			break
+		}
+		// The sale goes on for about two seconds after a fault, or as long as a writer of this machine is not far behind.
+		supply := min(max(200, int64(3*row.Load[hot])), 20_000)
+		if row.Faults, row.Tries, err = g.Break(ctx, row.Design, supply); err != nil {
+			return err
+		}
+		row.Verdict = verdictOf(row.Faults...)
+		progress("broken: %s: %s", row.Name, row.Verdict)
+	}
+	return nil
+}
+
+// start connects to the servers that were given, and starts the others in containers: for a failover, which needs a
+// Redis with replicas, where Redis is in a container and Redis decides in one of the designs.
+func (c *Command) start(ctx context.Context, started *shops.Undo, r Report, progress func(string, ...any)) (g *Ground, err error) {
+	open := func(server *testserver.Server, err error) (*testserver.Server, error) {
+		if err != nil {
+			return nil, fmt.Errorf("%w; without Docker, give servers with --mysql and --redis", err)
+		}
+		started.Later(server.Close)
+		progress("%v", server)
+		return server, nil
+	}
+	dsn, addr := c.MySQL, c.Redis
+	if dsn == "" {
+		server, err := open(testserver.OpenMySQL(ctx))
+		if err != nil {
+			return nil, err
+		}
+		if dsn, err = server.NewSchema(ctx, "shop"); err != nil {
+			return nil, err
+		}
+	}
+	if addr == "" {
+		server, err := open(testserver.OpenRedis(ctx))
+		if err != nil {
+			return nil, err
+		}
+		addr = server.Addr()
+	}
+	g = &Ground{RedisAddr: addr}
+	if c.Faults && c.Redis == "" && slices.ContainsFunc(r.Designs, func(row *Row) bool { return row.Redis }) {
+		if g.Sentinel, err = testserver.OpenRedisSentinel(ctx); err != nil {
+			return nil, err
+		}
+		started.Later(g.Sentinel.Close)
+		progress("%v, with replicas and Sentinels", g.Sentinel)
+	}
+	var disconnect func() error
+	if g.Servers, disconnect, err = connect(ctx, dsn, addr); err != nil {
+		return nil, err
+	}
+	started.Later(disconnect)
+	if c.Redis != "" && c.Faults {
+		keys, err := g.Redis.InfoMap(ctx, "Keyspace").Result()
+		if err == nil && len(keys["Keyspace"]) > 0 {
+			err = errors.New("--redis: it has keys, which would be deleted; give a Redis for tests, or empty it by FLUSHALL")
+		}
+		if err != nil {
+			return nil, err
+		}
+		started.Later(func() error { return g.Redis.FlushAll(context.WithoutCancel(ctx)).Err() })
+	}
+	self, err := os.Executable()
+	g.Program = []string{self, "designs", "--seller"}
+	return g, err
+}
+
+// connect opens the database, whose schema it brings up to date, and Redis.
+func connect(ctx context.Context, dsn, addr string) (on Servers, disconnect func() error, err error) {
+	// A connection for the consumer of each of 64 SKUs, and for the buyers. A script that has run unseen must not run again.
+	address, query := "redis://"+strings.TrimPrefix(addr, "redis://"), "?pool_size=128&max_retries=-1"
+	if strings.Contains(address, "?") {
+		query = "&" + query[1:]
+	}
+	db, err := store.MySQL(ctx, dsn, store.Options{})
+	if err != nil {
+		return on, nil, fmt.Errorf("--mysql: %w", err)
+	}
+	reached, cancel := context.WithTimeout(ctx, 10*time.Second)
+	defer cancel()
+	client, err := new(app.Parts).OpenRedis(reached, address+query)
+	if err != nil {
+		return on, nil, errors.Join(err, db.Close())
+	}
+	on = Servers{DSN: dsn, DB: db.DB(), Redis: client}
+	disconnect = func() error { return errors.Join(client.Close(), db.Close()) }
+	if _, err := db.Migrate(ctx); err != nil {
+		return on, nil, errors.Join(err, disconnect())
+	}
+	return on, disconnect, nil
+}
+
+// machine is this one, with the versions of the servers.
+func machine(ctx context.Context, on Servers) result.Machine {
+	m := result.ThisMachine()
+	m.RedisVersion = lab.RedisVersion(ctx, on.Redis)
+	if on.DB.QueryRowContext(ctx, "SELECT VERSION()").Scan(&m.DatabaseVersion) == nil {
+		m.DatabaseVersion = "MySQL " + m.DatabaseVersion
+	}
+	return m
 }

@@ -106,7 +106,7 @@ func TestCommand_faults(t *testing.T) {
 	}
 	drawn, err := os.ReadFile(picture)
 	testserver.Must(t, err)
-	if n := strings.Count(string(drawn), `: undersold</title>`); n != len(r.Designs[0].Faults) {
-		t.Errorf("got %d marks, want one for each of %+v", n, r.Designs[0].Faults)
+	if n := strings.Count(string(drawn), `>undersold</text>`); n != len(r.Designs[0].Faults) {
+		t.Errorf("the picture has undersold %d times, want it for each of %+v", n, r.Designs[0].Faults)
 	}
 }

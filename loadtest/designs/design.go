@@ -3,26 +3,30 @@ package designs
 import (
 	"context"
 	"database/sql"
-	"io"
+	"errors"
 
 	"github.com/redis/go-redis/v9"
 )
 
 // Design is one way to build a sale, as the smallest honest program: one file, no HTTP, the shop's own rows.
 type Design struct {
-	Name   string
-	About  string // one sentence
-	Source string // who published it, and where
-	Wrong  bool   // it is known to lose orders, to oversell or to undersell in one of the faults
-	Carts  bool   // it can sell orders of several SKUs, all or none
-	Redis  bool   // Redis decides who may buy
+	Name   string `json:"name"`
+	About  string `json:"about"`             // one sentence
+	Source string `json:"source"`            // who published it, and where
+	Wrong  bool   `json:"known_to_be_wrong"` // it loses orders, oversells or undersells in one of the faults
+	Carts  bool   `json:"carts"`             // it can sell orders of several SKUs, all or none
+	Redis  bool   `json:"redis_decides"`     // who may buy
 
 	// Prepare makes what the design needs beside the shop's tables, whose SKUs exist: rows of units, counts, buckets.
-	// It may be called again for further SKUs.
-	Prepare func(ctx context.Context, on Servers, units map[string]int64) error
+	// It may be called again for further SKUs. Nil: nothing.
+	Prepare func(ctx context.Context, on Servers, units map[string]int64) error `json:"-"`
 
-	// Open starts the program: its connections and goroutines, and what it does after a crash before it sells.
-	Open func(ctx context.Context, on Servers) (Seller, error)
+	// Sell is the transaction of one order, in a design that needs nothing else. It returns errSoldOut if a unit is
+	// missing.
+	Sell func(ctx context.Context, tx *sql.Tx, o Order) error `json:"-"`
+
+	// Open starts any other design: its connections and goroutines, and what it does after a crash before it sells.
+	Open func(ctx context.Context, on Servers) (Seller, error) `json:"-"`
 }
 
 // Servers are what a design runs on. The database has the shop's schema.
@@ -32,14 +36,15 @@ type Servers struct {
 	Redis redis.UniversalClient
 }
 
-// Seller is a running design. Buy may be called by many goroutines at once.
-type Seller interface {
+// Seller is a running design.
+type Seller struct {
 	// Buy sells one unit of each SKU of the order, all or none. True acknowledges the order to its buyer: from then
 	// on it must not be lost. False without an error says that the SKU is sold out. An error decides nothing.
-	Buy(ctx context.Context, o Order) (sold bool, err error)
+	// Many goroutines may call it at once.
+	Buy func(ctx context.Context, o Order) (sold bool, err error)
 
 	// Close writes what is still to be written. No buyer may call Buy any more.
-	io.Closer
+	Close func() error
 }
 
 // Order is what a buyer asks for.
@@ -57,5 +62,32 @@ func All() []Design {
 	}
 }
 
-// nothing is the Prepare of a design that needs only the shop's tables.
-func nothing(context.Context, Servers, map[string]int64) error { return nil }
+// putUpForSale writes new SKUs of this many units, and prepares the design.
+func (d Design) putUpForSale(ctx context.Context, on Servers, units map[string]int64) error {
+	var values []any
+	for sku, n := range units {
+		values = append(values, sku, n, n)
+	}
+	_, err := on.DB.ExecContext(ctx, rows(`INSERT INTO skus
+		(name, supplied, available, reserved, sold, fence, price_minor, currency, created_at)`, len(units),
+		"(?, ?, ?, 0, 0, 0, 100, 'EUR', UTC_TIMESTAMP(6))"), values...)
+	if err == nil && d.Prepare != nil {
+		err = d.Prepare(ctx, on, units)
+	}
+	return err
+}
+
+// open starts the design.
+func (d Design) open(ctx context.Context, on Servers) (Seller, error) {
+	if d.Open != nil {
+		return d.Open(ctx, on)
+	}
+	buy := func(ctx context.Context, o Order) (sold bool, err error) {
+		err = inTx(ctx, on.DB, func(tx *sql.Tx) error { return d.Sell(ctx, tx, o) })
+		if errors.Is(err, errSoldOut) {
+			return false, nil
+		}
+		return err == nil, err
+	}
+	return Seller{Buy: buy, Close: func() error { return nil }}, nil
+}

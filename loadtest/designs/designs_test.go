@@ -48,9 +48,8 @@ func open(t *testing.T, on Servers, d Design, units ...int64) (s Seller, skus []
 		skus = append(skus, fmt.Sprintf("sku-%d-%s", i, uuid.NewString()))
 		stock[skus[i]] = n
 	}
-	testserver.Must(t, putUpForSale(t.Context(), on.DB, stock))
-	testserver.Must(t, d.Prepare(t.Context(), on, stock))
-	s, err := d.Open(t.Context(), on)
+	testserver.Must(t, d.putUpForSale(t.Context(), on, stock))
+	s, err := d.open(t.Context(), on)
 	testserver.Must(t, err)
 	return s, skus
 }
@@ -206,9 +205,9 @@ func TestStream_crashed(t *testing.T) {
 	t.Parallel()
 	on := setup(t)
 	d := design("redis-stream-late")
-	s, skus := open(t, on, d, 10)
-	testserver.Must(t, s.Close())
-	crashed := s.(*stream)
+	first, skus := open(t, on, d, 10)
+	testserver.Must(t, first.Close())
+	crashed := &stream{on: on, key: "designs:orders:late"}
 	var orders []Order
 	for i := range 3 {
 		orders = append(orders, newOrder(i, skus[0]))
@@ -216,8 +215,9 @@ func TestStream_crashed(t *testing.T) {
 			t.Fatalf("take: %v, %v", ok, err)
 		}
 	}
-	if read, err := crashed.read(t.Context(), false); err != nil || len(read) != 3 {
-		t.Fatalf("read %d entries, %v, want 3", len(read), err)
+	read := redis.XReadGroupArgs{Group: writers, Consumer: "writer", Streams: []string{crashed.key, ">"}}
+	if entries, err := on.Redis.XReadGroup(t.Context(), &read).Result(); err != nil || len(entries[0].Messages) != 3 {
+		t.Fatalf("read %+v, %v, want 3 entries", entries, err)
 	}
 	testserver.Must(t, crashed.insert(t.Context(), orders[:1]))
 	s, err := d.Open(t.Context(), on)

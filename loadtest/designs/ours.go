@@ -18,49 +18,43 @@ import (
 //
 // The cost: docs/architecture.md, "A batch".
 func ours(name string) Design {
-	about := "This shop: all orders that wait, of any SKUs, in one transaction; the instances queue for leases in Redis."
-	if name == "batch" {
-		about = "This shop: all orders that wait, of any SKUs, in one transaction; without leases."
-	}
-	return Design{
-		Name:    name,
-		About:   about,
-		Source:  "internal/order/batch",
-		Carts:   true,
-		Prepare: nothing,
+	d := Design{
+		Name:   name,
+		About:  "This shop: all orders that wait, of any SKUs, in one transaction; without leases.",
+		Source: "internal/order/batch",
+		Carts:  true,
 		Open: func(ctx context.Context, on Servers) (Seller, error) {
 			db, err := store.MySQL(ctx, on.DSN, store.Options{})
 			if err != nil {
-				return nil, err
+				return Seller{}, err
 			}
-			s := &shop{}
-			s.Later(db.Close)
+			var started shops.Undo
+			started.Later(db.Close)
 			config := batch.Config{Shop: strategy.Shop{Store: db}}
 			if name == "lanes" {
 				locker := lock.New(lock.NewRedis(on.Redis), lock.Options{})
-				s.Later(locker.Close)
+				started.Later(locker.Close)
 				config.Locker = strategy.LockerOf(locker)
 				config.CommitTime = time.Second // a tenth of the lease's TTL
 			}
 			seller := batch.New(config)
-			s.Later(func() error { seller.Close(); return nil })
-			s.orders = order.New(order.Config{Store: db, Strategy: seller, Ends: seller})
-			return s, nil
+			started.Later(func() error { seller.Close(); return nil })
+			return Seller{buyFrom(order.New(order.Config{Store: db, Strategy: seller, Ends: seller})), started.Close}, nil
 		},
 	}
-}
-
-type shop struct {
-	shops.Undo
-	orders *order.Service
-}
-
-// Buy implements Seller.
-func (s *shop) Buy(ctx context.Context, o Order) (bool, error) {
-	lines := order.Map(o.SKUs, func(sku string) order.Line { return order.Line{SKU: sku, Units: 1} })
-	_, _, err := s.orders.Place(ctx, order.Request{Buyer: o.Buyer, Key: o.ID, Lines: lines})
-	if errors.Is(err, order.ErrSoldOut) {
-		return false, nil
+	if name == "lanes" {
+		d.About = "This shop: all orders that wait, of any SKUs, in one transaction; the instances queue for leases in Redis."
 	}
-	return err == nil, err
+	return d
+}
+
+func buyFrom(orders *order.Service) func(context.Context, Order) (bool, error) {
+	return func(ctx context.Context, o Order) (sold bool, err error) {
+		lines := order.Map(o.SKUs, func(sku string) order.Line { return order.Line{SKU: sku, Units: 1} })
+		_, _, err = orders.Place(ctx, order.Request{Buyer: o.Buyer, Key: o.ID, Lines: lines})
+		if errors.Is(err, order.ErrSoldOut) {
+			return false, nil
+		}
+		return err == nil, err
+	}
 }

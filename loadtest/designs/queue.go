@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/redis/go-redis/v9"
@@ -13,19 +14,19 @@ import (
 
 // queuePerSKU has a list in Redis for each SKU, and one consumer for each list, so that nobody competes for the SKU's
 // row. The consumer takes all orders that wait, up to 64, decides them against the row by one transaction, and
-// answers. It is the "message queue in front of the database" of many articles, with the database as the judge.
+// answers: a message queue in front of the database, with the database as the judge.
 //
 // The cost: a buyer waits for two hops, an order lost with Redis is never answered, and a cart has no queue of its
 // own. With several instances, each SKU needs exactly one consumer among them, or the queue saves nothing: that takes
 // a lease.
 func queuePerSKU() Design {
 	return Design{
-		Name:    "queue-per-sku",
-		About:   "A list in Redis for each SKU; its one consumer decides against the database row, in batches.",
-		Source:  "as articles on message queues in flash sales describe it",
-		Prepare: nothing,
+		Name:   "queue-per-sku",
+		About:  "A list in Redis for each SKU; its one consumer decides against the database row, in batches.",
+		Source: "as articles on message queues in flash sales describe it",
 		Open: func(_ context.Context, on Servers) (Seller, error) {
-			return &queues{on: on, served: map[string]bool{}, closing: make(chan struct{})}, nil
+			s := &queues{on: on, served: map[string]bool{}}
+			return Seller{s.buy, s.close}, nil
 		},
 	}
 }
@@ -36,11 +37,10 @@ type queues struct {
 	mu        sync.Mutex
 	served    map[string]bool // the SKUs that have a consumer
 	consumers sync.WaitGroup
-	closing   chan struct{}
+	closing   atomic.Bool
 }
 
-// Buy implements Seller.
-func (s *queues) Buy(ctx context.Context, o Order) (bool, error) {
+func (s *queues) buy(ctx context.Context, o Order) (bool, error) {
 	text, err := json.Marshal(o)
 	if err != nil {
 		return false, err
@@ -68,15 +68,13 @@ func (s *queues) consume(ctx context.Context, sku, list string) {
 		pop.SetFirstKeyPos(3)
 		_ = s.on.Redis.Process(ctx, pop)
 		_, waiting, err := pop.Result()
-		select {
-		case <-s.closing:
+		switch {
+		case s.closing.Load():
 			return // nobody waits any more
-		default:
-		}
-		if err != nil {
-			if !errors.Is(err, redis.Nil) {
-				time.Sleep(50 * time.Millisecond) // Redis does not answer
-			}
+		case errors.Is(err, redis.Nil):
+			continue
+		case err != nil:
+			time.Sleep(50 * time.Millisecond) // Redis does not answer
 			continue
 		}
 		orders := make([]Order, len(waiting))
@@ -104,14 +102,14 @@ func (s *queues) decide(ctx context.Context, sku string, orders []Order) (sold i
 		if err := takeUnits(ctx, tx, sku, int64(sold)); err != nil {
 			return err
 		}
-		return insertOrders(ctx, tx, orders[:sold]...)
+		_, err = insertOrders(ctx, tx, "INSERT", orders[:sold]...)
+		return err
 	})
 	return sold, err
 }
 
-// Close implements Seller.
-func (s *queues) Close() error {
-	close(s.closing)
+func (s *queues) close() error {
+	s.closing.Store(true)
 	s.consumers.Wait()
 	return nil
 }

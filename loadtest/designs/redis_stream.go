@@ -6,6 +6,9 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
+	"slices"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -23,34 +26,24 @@ import (
 func inStream(answered string) Design {
 	before := map[string]string{"early": "before", "late": "after"}[answered]
 	return Design{
-		Name:    "redis-stream-" + answered,
-		About:   "A script takes the units in Redis and writes to a Stream; the buyer is answered " + before + " the INSERT.",
-		Source:  "as articles on flash sales describe it",
-		Wrong:   answered == "early",
-		Carts:   true,
-		Redis:   true,
-		Prepare: countInRedis,
+		Name:   "redis-stream-" + answered,
+		About:  "A script takes the units in Redis and writes to a Stream; the buyer is answered " + before + " the INSERT.",
+		Source: "as articles on flash sales describe it",
+		Wrong:  answered == "early",
+		Carts:  true,
+		Redis:  true,
 		Open: func(ctx context.Context, on Servers) (Seller, error) {
-			s := &stream{on: on, key: "designs:orders:" + answered, late: answered == "late", ended: make(chan struct{})}
+			s := &stream{on: on, key: "designs:orders:" + answered, late: answered == "late"}
 			if err := s.join(ctx); err != nil {
-				return nil, err
+				return Seller{}, err
 			}
-			go s.write(context.WithoutCancel(ctx))
-			return s, nil
+			s.writer.Go(func() { s.write(context.WithoutCancel(ctx)) })
+			return Seller{s.buy, s.close}, nil
 		},
 	}
 }
 
 func countKey(sku string) string { return "designs:count:" + sku }
-
-func countInRedis(ctx context.Context, on Servers, units map[string]int64) error {
-	for sku, n := range units {
-		if err := on.Redis.Set(ctx, countKey(sku), n, 0).Err(); err != nil {
-			return err
-		}
-	}
-	return nil
-}
 
 // takeScript takes a unit of each SKU, whose counts are KEYS but the first, and appends the order to the Stream.
 var takeScript = redis.NewScript(`
@@ -74,8 +67,8 @@ type stream struct {
 	late    bool
 	desk    desk
 	closing atomic.Bool
-	ended   chan struct{} // closed by the writer
-	err     error         // why the writer ended before everything was written
+	writer  sync.WaitGroup
+	err     error // why the writer ended before everything was written
 }
 
 // join makes the Stream and the group where they are missing: at first, and after a FLUSHALL.
@@ -87,8 +80,7 @@ func (s *stream) join(ctx context.Context) error {
 	return err
 }
 
-// Buy implements Seller.
-func (s *stream) Buy(ctx context.Context, o Order) (bool, error) {
+func (s *stream) buy(ctx context.Context, o Order) (bool, error) {
 	if s.late {
 		return s.desk.await(ctx, o, func() (bool, error) { return s.take(ctx, o) })
 	}
@@ -117,8 +109,8 @@ func (s *stream) take(ctx context.Context, o Order) (bool, error) {
 	}
 }
 
-// count loads the counts that Redis has lost from the database, which does not know yet what the writer has not
-// written.
+// count loads counts that Redis does not have, or has lost, from the database, which does not know yet what the writer
+// has not written.
 func (s *stream) count(ctx context.Context, skus []string) error {
 	for _, sku := range skus {
 		var left int64
@@ -133,74 +125,58 @@ func (s *stream) count(ctx context.Context, skus []string) error {
 	return nil
 }
 
-// write inserts what the Stream brings until Close, and then until nothing is left. After an error it begins again
-// with what it has read and not acknowledged, unless it is to close.
+// write inserts what the Stream brings until Close, and then until nothing is left. At first, and after an error, it
+// begins with the entries that were read before and not acknowledged. An error after Close ends it.
 func (s *stream) write(ctx context.Context) {
-	defer close(s.ended)
-	for again := true; ; {
-		entries, err := s.read(ctx, again)
-		if err == nil {
-			err = s.insertAll(ctx, entries)
-		}
-		switch {
-		case err != nil && s.closing.Load():
+	const unacknowledged, fresh = "0", ">"
+	for from := unacknowledged; ; {
+		n, err := s.insertNext(ctx, from)
+		switch closing := s.closing.Load(); {
+		case err != nil && closing:
 			s.err = fmt.Errorf("orders stay in %s until the next start: %w", s.key, err)
 			return
 		case err != nil:
 			time.Sleep(50 * time.Millisecond)
 			_ = s.join(ctx) // if it fails, the next read does as well
-			again = true
-		case again && len(entries) == 0:
-			again = false
-		case len(entries) == 0 && s.closing.Load():
+			from = unacknowledged
+		case n == 0 && from == unacknowledged:
+			from = fresh
+		case n == 0 && closing:
 			return
 		}
 	}
 }
 
-// read returns the next entries: those that were read already and are not acknowledged, or new ones, for which it
-// waits.
-func (s *stream) read(ctx context.Context, again bool) ([]redis.XMessage, error) {
-	if again {
-		entries, _, err := s.on.Redis.XAutoClaim(ctx, &redis.XAutoClaimArgs{
-			Stream: s.key, Group: writers, Consumer: "writer", Start: "0", Count: batchSize,
-		}).Result()
-		return entries, err
-	}
+// insertNext writes the next orders of the Stream, answers their buyers, and then acknowledges them. It waits for fresh
+// ones.
+func (s *stream) insertNext(ctx context.Context, from string) (n int, err error) {
 	read, err := s.on.Redis.XReadGroup(ctx, &redis.XReadGroupArgs{
-		Streams: []string{s.key, ">"}, Group: writers, Consumer: "writer", Count: batchSize, Block: 50 * time.Millisecond,
+		Streams: []string{s.key, from}, Group: writers, Consumer: "writer", Count: batchSize, Block: 50 * time.Millisecond,
 	}).Result()
 	if errors.Is(err, redis.Nil) { // nothing came
-		return nil, nil
+		return 0, nil
 	}
-	if err != nil {
-		return nil, err
-	}
-	return read[0].Messages, nil
-}
-
-// insertAll writes the orders of the entries, answers their buyers, and then acknowledges the entries.
-func (s *stream) insertAll(ctx context.Context, entries []redis.XMessage) error {
-	if len(entries) == 0 {
-		return nil
+	if err != nil || len(read[0].Messages) == 0 {
+		return 0, err
 	}
 	var ids []string
 	var orders []Order
-	for _, entry := range entries {
+	for _, entry := range read[0].Messages {
 		var o Order
 		text, _ := entry.Values["order"].(string)
-		if err := json.Unmarshal([]byte(text), &o); err != nil {
-			return err
-		}
+		err = errors.Join(err, json.Unmarshal([]byte(text), &o))
 		ids, orders = append(ids, entry.ID), append(orders, o)
 	}
-	if err := s.insert(ctx, orders); err != nil {
-		return err
+	if err == nil {
+		err = s.insert(ctx, orders)
 	}
-	if err := s.on.Redis.XAck(ctx, s.key, writers, ids...).Err(); err != nil {
-		return err
+	if err == nil {
+		err = s.on.Redis.XAck(ctx, s.key, writers, ids...).Err()
 	}
-	return s.on.Redis.XDel(ctx, s.key, ids...).Err()
+	if err == nil {
+		err = s.on.Redis.XDel(ctx, s.key, ids...).Err()
+	}
+	return len(ids), err
 }
 
 // errUneven means that an order of a batch is in the database already, or that units are missing for one.
@@ -209,15 +185,20 @@ var errUneven = errors.New("the orders have to be written one by one")
 // insert writes orders by one transaction or, where one of them is known already or has no units left, one by one.
 func (s *stream) insert(ctx context.Context, orders []Order) error {
 	err := inTx(ctx, s.on.DB, func(tx *sql.Tx) error {
-		fresh, err := insertBy(ctx, tx, "INSERT IGNORE", orders)
+		fresh, err := insertOrders(ctx, tx, "INSERT IGNORE", orders...)
 		if err == nil && fresh < int64(len(orders)) {
 			err = errUneven
 		}
 		if err != nil {
 			return err
 		}
-		units, sorted := counts(orders)
-		for _, sku := range sorted {
+		units := map[string]int64{}
+		for _, o := range orders {
+			for _, sku := range o.SKUs {
+				units[sku]++
+			}
+		}
+		for _, sku := range slices.Sorted(maps.Keys(units)) { // the order in which every transaction locks rows
 			if err := takeUnits(ctx, tx, sku, units[sku]); err != nil {
 				return err
 			}
@@ -239,9 +220,8 @@ func (s *stream) insert(ctx context.Context, orders []Order) error {
 	return err
 }
 
-// Close implements Seller.
-func (s *stream) Close() error {
+func (s *stream) close() error {
 	s.closing.Store(true)
-	<-s.ended
+	s.writer.Wait()
 	return s.err
 }

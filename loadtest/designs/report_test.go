@@ -22,7 +22,7 @@ func answers(all ...string) (receipts []receipt) {
 	for i, a := range all {
 		at = at.Add(time.Millisecond)
 		began := at.Add(-time.Microsecond)
-		receipts = append(receipts, receipt{answer: a, order: strconv.Itoa(i + 1), began: began, answered: at})
+		receipts = append(receipts, receipt{Answer: a, Order: strconv.Itoa(i + 1), Asked: began, Answered: at})
 	}
 	return receipts
 }
@@ -58,58 +58,24 @@ func TestJudge(t *testing.T) {
 			rows[order] = 1
 		}
 		broken := time.Unix(1000, 0).Add(1500 * time.Microsecond)
-		sale := &trial{supply: 10, receipts: c.receipts, left: c.left, broken: broken, healed: broken}
+		sale := &sale{supply: 10, receipts: c.receipts, left: c.left, broken: broken, healed: broken}
 		if o := sale.judge(rows); o.Verdict != c.want {
 			t.Errorf("%s: got %q, want %q: %+v", c.what, o.Verdict, c.want, o)
 		}
 	}
 }
 
-// aReport has a design with a mark of each kind, and one without faults.
+// aReport has a design with a fault of each kind, and one without faults.
 func aReport() Report {
-	r := Report{Version: 1, Designs: []Row{
-		{Name: "redis-stream-early", Wrong: true, Load: map[string]float64{hot: 12_345}},
-		{Name: "row-first", Load: map[string]float64{hot: 3}},
+	r := Report{Version: 1, Designs: []*Row{
+		{Design: Design{Name: "redis-stream-early", Wrong: true}, Load: map[string]float64{hot: 12_345}},
+		{Design: Design{Name: "row-first"}, Load: map[string]float64{hot: 3}},
 	}}
 	for _, f := range allFaults() {
 		o := Outcome{Fault: f.name, Verdict: "lost, oversold, undersold", Operator: "count"}
 		r.Designs[0].Faults = append(r.Designs[0].Faults, o)
 	}
 	return r
-}
-
-// Nothing in the picture overlaps, where a character takes 9 pixels and a mark 16, and all of it is within the
-// background.
-func TestReport_picture(t *testing.T) {
-	t.Parallel()
-	d := aReport().draw()
-	type box struct{ left, right, y int }
-	boxes := []box{}
-	for _, l := range d.Rows {
-		boxes = append(boxes, box{24, 24 + 9*len(l.Name), l.Middle}, box{barX, barX + l.Bar, l.Middle},
-			box{l.RateX, l.RateX + 9*len(l.Rate), l.Middle})
-		for _, m := range l.Marks {
-			boxes = append(boxes, box{m.X - 8, m.X + 8, m.Y})
-		}
-	}
-	for _, c := range d.Faults {
-		for i, name := range c.Name {
-			boxes = append(boxes, box{c.X, c.X + 9*len(name), i - 100})
-		}
-	}
-	for _, m := range d.Legend {
-		boxes = append(boxes, box{m.X - 8, m.TextX + 8*len(m.Text), m.Y})
-	}
-	for i, a := range boxes {
-		if a.right > d.Width || a.y > d.Height {
-			t.Errorf("%+v is outside of %d x %d", a, d.Width, d.Height)
-		}
-		for _, b := range boxes[:i] {
-			if a.y == b.y && a.left < b.right && b.left < a.right {
-				t.Errorf("%+v overlaps %+v", a, b)
-			}
-		}
-	}
 }
 
 // The picture is well-formed XML, and the JSON has the names that programs read.
@@ -136,7 +102,7 @@ func TestReport_files(t *testing.T) {
 	}
 	for _, name := range []string{
 		"fault", "supplied_units", "acknowledged_orders", "lost_orders", "oversold_units", "undersold_units",
-		"left_units", "untold_orders", "sells_again_seconds", "stands_still", "verdict", "operator_does",
+		"left_units", "sells_again_seconds", "stands_still", "verdict", "operator_does",
 	} {
 		if _, ok := report.Designs[0].Faults[0][name]; !ok {
 			t.Errorf("the JSON of a fault has no %q", name)
@@ -151,11 +117,14 @@ func TestReport_files(t *testing.T) {
 // fault is not judged.
 func TestReport_unlike(t *testing.T) {
 	t.Parallel()
-	r := Report{Designs: []Row{
-		{Name: "right", Verdict: unharmed}, {Name: "harmed", Verdict: "lost"},
-		{Name: "wrong", Wrong: true, Verdict: "lost"},
-		{Name: "not caught", Wrong: true, Verdict: unharmed}, {Name: "not broken", Wrong: true},
+	right, wrong := Design{}, Design{Wrong: true}
+	r := Report{Designs: []*Row{
+		{Design: right, Verdict: unharmed}, {Design: right, Verdict: "lost"},
+		{Design: wrong, Verdict: "lost"}, {Design: wrong, Verdict: unharmed}, {Design: wrong},
 	}}
+	for i, one := range r.Designs {
+		one.Name = []string{"right", "harmed", "wrong", "not caught", "not broken"}[i]
+	}
 	if got := r.unlike(); !slices.Equal(got, []string{"harmed", "not caught"}) {
 		t.Errorf("got %q", got)
 	}

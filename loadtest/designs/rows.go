@@ -5,8 +5,6 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
-	"maps"
-	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -28,32 +26,6 @@ func inTx(ctx context.Context, db *sql.DB, do func(*sql.Tx) error) error {
 	return tx.Commit()
 }
 
-// decided turns the end of an order's transaction into an answer to the buyer.
-func decided(err error) (sold bool, _ error) {
-	if errors.Is(err, errSoldOut) {
-		return false, nil
-	}
-	return err == nil, err
-}
-
-// rowsOnly is what a Seller has that keeps everything in rows: nothing is to be closed.
-type rowsOnly struct{ db *sql.DB }
-
-// Close implements Seller.
-func (rowsOnly) Close() error { return nil }
-
-// putUpForSale writes new SKUs of this many units.
-func putUpForSale(ctx context.Context, db *sql.DB, units map[string]int64) error {
-	var values []any
-	for sku, n := range units {
-		values = append(values, sku, n, n)
-	}
-	_, err := db.ExecContext(ctx, rows(`INSERT INTO skus
-		(name, supplied, available, reserved, sold, fence, price_minor, currency, created_at)`, len(units),
-		"(?, ?, ?, 0, 0, 0, 100, 'EUR', UTC_TIMESTAMP(6))"), values...)
-	return err
-}
-
 // takeUnits moves units of a SKU from available to reserved, or returns errSoldOut.
 func takeUnits(ctx context.Context, tx *sql.Tx, sku string, units int64) error {
 	return mustMatch(tx.ExecContext(ctx, `UPDATE skus SET available = available - ?, reserved = reserved + ?
@@ -71,14 +43,8 @@ func mustMatch(done sql.Result, err error) error {
 	return errSoldOut
 }
 
-// insertOrders writes orders with their lines, as pending.
-func insertOrders(ctx context.Context, tx *sql.Tx, orders ...Order) error {
-	_, err := insertBy(ctx, tx, "INSERT", orders)
-	return err
-}
-
-// insertBy writes orders with their lines by INSERT or INSERT IGNORE, and returns how many orders are new.
-func insertBy(ctx context.Context, tx *sql.Tx, insert string, orders []Order) (fresh int64, err error) {
+// insertOrders writes orders with their lines, as pending, by INSERT or INSERT IGNORE. It returns how many are new.
+func insertOrders(ctx context.Context, tx *sql.Tx, insert string, orders ...Order) (fresh int64, err error) {
 	var values, lines []any
 	for _, o := range orders {
 		values = append(values, o.ID, o.Buyer, o.ID, 100*len(o.SKUs))
@@ -104,23 +70,8 @@ func rows(insert string, n int, row string) string {
 	return insert + " VALUES " + row + strings.Repeat(", "+row, n-1)
 }
 
-// counts returns how many of the orders want each SKU, and the SKUs sorted, which is the order in which rows are
-// locked.
-func counts(orders []Order) (units map[string]int64, sorted []string) {
-	units = map[string]int64{}
-	for _, o := range orders {
-		for _, sku := range o.SKUs {
-			units[sku]++
-		}
-	}
-	return units, slices.Sorted(maps.Keys(units))
-}
-
 // desk is where buyers wait until another goroutine has decided their orders.
-type desk struct {
-	mu      sync.Mutex
-	waiting map[string]chan verdict // by the order's ID
-}
+type desk struct{ waiting sync.Map } // from an order's ID to its buyer's chan verdict
 
 type verdict struct {
 	sold bool
@@ -133,17 +84,8 @@ const patience = 5 * time.Second
 // await hands an order in, and waits for its answer.
 func (d *desk) await(ctx context.Context, o Order, handIn func() (accepted bool, err error)) (sold bool, err error) {
 	answer := make(chan verdict, 1)
-	d.mu.Lock()
-	if d.waiting == nil {
-		d.waiting = map[string]chan verdict{}
-	}
-	d.waiting[o.ID] = answer
-	d.mu.Unlock()
-	defer func() {
-		d.mu.Lock()
-		delete(d.waiting, o.ID)
-		d.mu.Unlock()
-	}()
+	d.waiting.Store(o.ID, answer)
+	defer d.waiting.Delete(o.ID)
 	if accepted, err := handIn(); err != nil || !accepted {
 		return false, err
 	}
@@ -157,14 +99,11 @@ func (d *desk) await(ctx context.Context, o Order, handIn func() (accepted bool,
 	}
 }
 
-// answer answers the buyers of orders, those who still wait.
+// answer answers the buyers of orders, if they still wait.
 func (d *desk) answer(v verdict, orders ...Order) {
-	d.mu.Lock()
-	defer d.mu.Unlock()
 	for _, o := range orders {
-		if waiting := d.waiting[o.ID]; waiting != nil {
-			waiting <- v
-			delete(d.waiting, o.ID)
+		if answer, waits := d.waiting.LoadAndDelete(o.ID); waits {
+			answer.(chan verdict) <- v //nolint:forcetypeassert // it has nothing else
 		}
 	}
 }

@@ -22,7 +22,9 @@ func byUnit(naive bool) Design {
 		Wrong:   naive,
 		Carts:   true,
 		Prepare: fillPools,
-		Open:    func(_ context.Context, on Servers) (Seller, error) { return unitRows{rowsOnly{on.DB}, naive}, nil },
+		Open: func(_ context.Context, on Servers) (Seller, error) {
+			return Seller{unitRows{on.DB, naive}.buy, func() error { return nil }}, nil
+		},
 	}
 	if naive {
 		d.Name += "-naive"
@@ -74,12 +76,11 @@ func fillPool(ctx context.Context, db *sql.DB, sku string) error {
 }
 
 type unitRows struct {
-	rowsOnly
+	db    *sql.DB
 	naive bool
 }
 
-// Buy implements Seller.
-func (s unitRows) Buy(ctx context.Context, o Order) (bool, error) {
+func (s unitRows) buy(ctx context.Context, o Order) (bool, error) {
 	for lock := "FOR UPDATE SKIP LOCKED"; ; {
 		missing, err := s.take(ctx, o, lock)
 		if err != nil || missing == "" {
@@ -122,7 +123,8 @@ func (s unitRows) take(ctx context.Context, o Order, lock string) (missing strin
 				return err
 			}
 		}
-		return insertOrders(ctx, tx, o)
+		_, err := insertOrders(ctx, tx, "INSERT", o)
+		return err
 	})
 	if errors.Is(err, errSoldOut) {
 		return missing, nil

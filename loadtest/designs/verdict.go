@@ -1,7 +1,9 @@
 package designs
 
 import (
+	"cmp"
 	"context"
+	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -16,7 +18,6 @@ type Outcome struct {
 	Oversold     int64  `json:"oversold_units"`  // in orders that are acknowledged or have a row, above the supply
 	Undersold    int64  `json:"undersold_units"` // for sale when a buyer was told sold out
 	Left         int64  `json:"left_units"`      // of those, what nobody has bought in the end
-	Untold       int    `json:"untold_orders"`   // with a row, not acknowledged: allowed, their buyers ask again
 
 	// StandsStill says that nothing was sold after the fault, nor was each buyer told that the SKU is sold out.
 	StandsStill bool `json:"stands_still"`
@@ -33,70 +34,61 @@ type Outcome struct {
 const unharmed = "nothing"
 
 // judge compares receipts with rows.
-func (t *trial) judge(rows map[string]int64) Outcome {
-	o := Outcome{Supplied: t.supply, Untold: len(rows)}
+func (s *sale) judge(rows map[string]int64) Outcome {
+	o := Outcome{Supplied: s.supply}
 	units := int64(0)
 	for _, n := range rows {
 		units += n
 	}
-	if t.left == saleBuyers {
-		o.Left = max(0, t.supply-units)
+	if s.left == saleBuyers {
+		o.Left = max(0, s.supply-units)
 	}
 	// Several buyers write receipts at the same time.
-	slices.SortFunc(t.receipts, func(a, b receipt) int { return a.answered.Compare(b.answered) })
+	slices.SortFunc(s.receipts, func(a, b receipt) int { return a.Answered.Compare(b.Answered) })
 	var firstRefusal, last time.Time
 	gap, again, late := time.Duration(0), false, int64(0) // late: sold to buyers who asked after the first refusal
-	for _, r := range t.receipts {
-		switch {
-		case r.answer == refused && firstRefusal.IsZero():
-			firstRefusal = r.answered
-		case r.answer != sold:
-		default:
-			o.Acknowledged++
-			if rows[r.order] == 0 {
-				o.Lost++
-			} else {
-				o.Untold--
-			}
-			if !firstRefusal.IsZero() && r.began.After(firstRefusal) && rows[r.order] > 0 {
-				late++
-			}
-			if r.answered.After(t.broken) && !last.IsZero() {
-				gap = max(gap, r.answered.Sub(last))
-			}
-			again, last = again || r.began.After(t.healed), r.answered
+	for _, r := range s.receipts {
+		if r.Answer == refused && firstRefusal.IsZero() {
+			firstRefusal = r.Answered
 		}
+		if r.Answer != sold {
+			continue
+		}
+		o.Acknowledged++
+		switch {
+		case rows[r.Order] == 0:
+			o.Lost++
+		case !firstRefusal.IsZero() && r.Asked.After(firstRefusal):
+			late++
+		}
+		if r.Answered.After(s.broken) && !last.IsZero() {
+			gap = max(gap, r.Answered.Sub(last))
+		}
+		again, last = again || r.Asked.After(s.healed), r.Answered
 	}
-	o.Oversold = max(0, units+int64(o.Lost)-t.supply)
-	o.Undersold = min(o.Left+late, max(0, t.supply-units+late))
+	o.Oversold = max(0, units+int64(o.Lost)-s.supply)
+	o.Undersold = min(o.Left+late, max(0, s.supply-units+late))
 	if seconds := gap.Seconds(); again {
 		o.Seconds = &seconds
 	}
-	o.StandsStill = !again && t.left < saleBuyers
+	o.StandsStill = !again && s.left < saleBuyers
 	o.Verdict = verdictOf(o)
 	return o
 }
 
 // verdictOf says what went wrong in any of the outcomes.
 func verdictOf(outcomes ...Outcome) string {
-	var words []string
-	for _, w := range []struct {
-		word  string
-		wrong func(Outcome) bool
-	}{
-		{"lost", func(o Outcome) bool { return o.Lost > 0 }},
-		{"oversold", func(o Outcome) bool { return o.Oversold > 0 }},
-		{"undersold", func(o Outcome) bool { return o.Undersold > 0 }},
-		{"stands still", func(o Outcome) bool { return o.StandsStill }},
-	} {
-		if slices.ContainsFunc(outcomes, w.wrong) {
-			words = append(words, w.word)
+	wrong := map[string]bool{}
+	for _, o := range outcomes {
+		for word, is := range map[string]bool{
+			"lost": o.Lost > 0, "oversold": o.Oversold > 0, "undersold": o.Undersold > 0, "stands still": o.StandsStill,
+		} {
+			if is {
+				wrong[word] = true
+			}
 		}
 	}
-	if words == nil {
-		return unharmed
-	}
-	return strings.Join(words, ", ")
+	return cmp.Or(strings.Join(slices.Sorted(maps.Keys(wrong)), ", "), unharmed)
 }
 
 // operator says what a person has to do. The program itself is started again by what supervises it.
@@ -113,19 +105,14 @@ func (o Outcome) operator(d Design) string {
 		tasks = append(tasks, "stop the sale, count the units in orders, and load Redis again")
 	case o.Left > 0 || o.StandsStill:
 		tasks = append(tasks, "count the units in orders, and put the others up for sale again")
-	case o.Undersold > 0:
-		tasks = append(tasks, "tell the buyers who were turned away to come again")
 	}
-	if tasks == nil {
-		return unharmed
-	}
-	return strings.Join(tasks, "; ")
+	return cmp.Or(strings.Join(tasks, "; "), unharmed)
 }
 
 // rows returns the units of each order of the SKU, by the ID that its buyer knows.
-func (t *trial) rows(ctx context.Context) (units map[string]int64, err error) {
-	rows, err := t.on.DB.QueryContext(ctx, `SELECT o.idempotency_key, l.units
-		FROM orders o JOIN order_lines l ON l.order_id = o.id WHERE l.sku = ?`, t.SKU)
+func (s *sale) rows(ctx context.Context) (units map[string]int64, err error) {
+	rows, err := s.on.DB.QueryContext(ctx, `SELECT o.idempotency_key, l.units
+		FROM orders o JOIN order_lines l ON l.order_id = o.id WHERE l.sku = ?`, s.SKU)
 	if err != nil {
 		return nil, err
 	}

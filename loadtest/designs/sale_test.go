@@ -34,11 +34,17 @@ func (sellerProcess) Run() (code int) {
 // order.
 func forgetful() Design {
 	return Design{
-		Name: "forgetful", Wrong: true, Redis: true, Prepare: countInRedis,
+		Name: "forgetful", Wrong: true, Redis: true,
+		Prepare: func(ctx context.Context, on Servers, units map[string]int64) (err error) {
+			for sku, n := range units {
+				err = errors.Join(err, on.Redis.Set(ctx, countKey(sku), n, 0).Err())
+			}
+			return err
+		},
 		Open: func(ctx context.Context, on Servers) (Seller, error) {
 			s := &forgetfulSeller{Servers: on, orders: make(chan Order)}
 			s.writer.Go(func() { s.write(context.WithoutCancel(ctx)) })
-			return s, nil
+			return Seller{s.buy, s.close}, nil
 		},
 	}
 }
@@ -49,8 +55,8 @@ type forgetfulSeller struct {
 	writer sync.WaitGroup
 }
 
-// Buy takes 60 ms, so that the sale lasts longer than a failover takes to begin.
-func (s *forgetfulSeller) Buy(ctx context.Context, o Order) (bool, error) {
+// buy takes 60 ms, so that the sale lasts longer than a failover takes to begin.
+func (s *forgetfulSeller) buy(ctx context.Context, o Order) (bool, error) {
 	time.Sleep(60 * time.Millisecond)
 	left, err := s.Redis.Decr(ctx, countKey(o.SKUs[0])).Result()
 	if err != nil || left < 0 {
@@ -65,7 +71,10 @@ func (s *forgetfulSeller) write(ctx context.Context) {
 	var waiting []Order
 	insert := func() {
 		if len(waiting) > 0 {
-			_ = inTx(ctx, s.DB, func(tx *sql.Tx) error { return insertOrders(ctx, tx, waiting...) })
+			_ = inTx(ctx, s.DB, func(tx *sql.Tx) error {
+				_, err := insertOrders(ctx, tx, "INSERT", waiting...)
+				return err
+			})
 		}
 		waiting = nil
 	}
@@ -77,8 +86,7 @@ func (s *forgetfulSeller) write(ctx context.Context) {
 	insert()
 }
 
-// Close implements Seller.
-func (s *forgetfulSeller) Close() error {
+func (s *forgetfulSeller) close() error {
 	close(s.orders)
 	s.writer.Wait()
 	return nil
@@ -113,7 +121,7 @@ func TestBreak_right(t *testing.T) {
 	}
 	for _, o := range outcomes {
 		soldAfter := o.Fault != "kill -9 at the end"
-		if o.Operator != unharmed || o.Acknowledged+o.Untold != 300 || (o.Seconds != nil) != soldAfter {
+		if o.Operator != unharmed || o.Left > 0 || o.Acknowledged > 300 || (o.Seconds != nil) != soldAfter {
 			t.Errorf("%s: got %+v, want all units in orders, and nothing to do", o.Fault, o)
 		}
 	}
@@ -158,24 +166,25 @@ func TestBreak_failover(t *testing.T) {
 	}
 }
 
-// A seller's process is gone after each end: killed, stopped, or because its parent has died.
+// A seller's process is gone after each end: killed, or stopped as its parent's death stops it.
 func TestSeller_ends(t *testing.T) {
 	t.Parallel()
 	g := ground(t)
-	s := sale{Design: "row-first", DSN: g.DSN, Redis: g.RedisAddr, SKU: "ends", Buyers: 4}
-	testserver.Must(t, putUpForSale(t.Context(), g.DB, map[string]int64{s.SKU: 1_000_000}))
+	ware := goods{Design: "row-first", DSN: g.DSN, Redis: g.RedisAddr, SKU: "ends"}
+	testserver.Must(t, rowFirst().putUpForSale(t.Context(), g.Servers, map[string]int64{ware.SKU: 1_000_000}))
 	for name, end := range map[string]func(*process) error{
-		"killed":      func(p *process) error { _, err := p.end(); return err },
-		"stopped":     func(p *process) error { _, err := p.stop(); return err },
-		"parent died": func(p *process) error { return p.stdin.Close() },
+		"killed": (*process).kill, "stopped as by the death of its parent": (*process).stop,
 	} {
-		p, err := s.start(t.Context(), g.Program)
+		p, err := ware.start(t.Context(), g.Program)
 		testserver.Must(t, err)
-		if r := <-p.receipts; r.answer != sold {
+		if r := <-p.receipts; r.Answer != "sold" {
 			t.Errorf("%s: the first receipt is %+v, want a sale: %s", name, r, p.log)
 		}
 		testserver.Must(t, end(p))
 		for range p.receipts { // until it is reaped
+		}
+		if p.killed != (name == "killed") {
+			t.Errorf("%s: got killed %v", name, p.killed)
 		}
 		if err := syscall.Kill(p.Pid, 0); !errors.Is(err, syscall.ESRCH) {
 			t.Errorf("%s: process %d: got %v, want it gone", name, p.Pid, err)
