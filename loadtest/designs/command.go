@@ -105,7 +105,7 @@ func (c *Command) Validate() error {
 // Run measures the designs, breaks them, and prints the tables.
 func (c *Command) Run(ctx context.Context, k *kong.Context) (err error) {
 	if c.Seller {
-		return Sell(ctx, All(), os.Stdin, k.Stdout)
+		return sell(ctx, All(), os.Stdin, k.Stdout)
 	}
 	out := k.Stdout
 	if c.JSON == "-" {
@@ -137,7 +137,7 @@ func (c *Command) Run(ctx context.Context, k *kong.Context) (err error) {
 }
 
 // measure measures and breaks the designs of a report. They take turns, and each case begins with another design.
-func (c *Command) measure(ctx context.Context, g *Ground, r Report, progress func(string, ...any)) (err error) {
+func (c *Command) measure(ctx context.Context, g *ground, r Report, progress func(string, ...any)) (err error) {
 	for i, one := range loadCases() {
 		for j := range r.Designs {
 			row := r.Designs[(i+j)%len(r.Designs)]
@@ -156,7 +156,7 @@ func (c *Command) measure(ctx context.Context, g *Ground, r Report, progress fun
 		}
 		// The sale goes on for about two seconds after a fault, or as long as a writer of this machine is not far behind.
 		supply := min(max(200, int64(3*row.Load[hot])), 20_000)
-		if row.Faults, row.Tries, err = g.Break(ctx, row.Design, supply); err != nil {
+		if row.Faults, row.Tries, err = g.breakAll(ctx, row.Design, supply); err != nil {
 			return err
 		}
 		row.Verdict = verdictOf(row.Faults...)
@@ -167,7 +167,7 @@ func (c *Command) measure(ctx context.Context, g *Ground, r Report, progress fun
 
 // start connects to the servers that were given, and starts the others in containers: for a failover, which needs a
 // Redis with replicas, where Redis is in a container and Redis decides in one of the designs.
-func (c *Command) start(ctx context.Context, started *shops.Undo, r Report, progress func(string, ...any)) (g *Ground, err error) {
+func (c *Command) start(ctx context.Context, started *shops.Undo, r Report, progress func(string, ...any)) (g *ground, err error) {
 	open := func(server *testserver.Server, err error) (*testserver.Server, error) {
 		if err != nil {
 			return nil, fmt.Errorf("%w; without Docker, give servers with --mysql and --redis", err)
@@ -193,19 +193,31 @@ func (c *Command) start(ctx context.Context, started *shops.Undo, r Report, prog
 		}
 		addr = server.Addr()
 	}
-	g = &Ground{RedisAddr: addr}
-	if c.Faults && c.Redis == "" && slices.ContainsFunc(r.Designs, func(row *Row) bool { return row.Redis }) {
-		if g.Sentinel, err = testserver.OpenRedisSentinel(ctx); err != nil {
-			return nil, err
-		}
-		started.Later(g.Sentinel.Close)
-		progress("%v, with replicas and Sentinels", g.Sentinel)
-	}
-	var disconnect func() error
-	if g.Servers, disconnect, err = connect(ctx, dsn, addr); err != nil {
+	self, err := os.Executable()
+	if err != nil {
 		return nil, err
 	}
-	started.Later(disconnect)
+	g = &ground{program: []string{self, "designs", "--seller"}}
+	connected := func(addr string) (on Servers, err error) {
+		on, disconnect, err := connect(ctx, dsn, addr)
+		if err == nil {
+			started.Later(disconnect)
+		}
+		return on, err
+	}
+	if g.Servers, err = connected(addr); err != nil {
+		return nil, err
+	}
+	if c.Faults && c.Redis == "" && slices.ContainsFunc(r.Designs, func(row *Row) bool { return row.Redis }) {
+		if g.sentinel, err = testserver.OpenRedisSentinel(ctx); err != nil {
+			return nil, err
+		}
+		started.Later(g.sentinel.Close)
+		progress("%v, with replicas and Sentinels", g.sentinel)
+		if g.replaced, err = connected(g.sentinel.URL); err != nil {
+			return nil, err
+		}
+	}
 	if c.Redis != "" && c.Faults {
 		keys, err := g.Redis.InfoMap(ctx, "Keyspace").Result()
 		if err == nil && len(keys["Keyspace"]) > 0 {
@@ -216,9 +228,7 @@ func (c *Command) start(ctx context.Context, started *shops.Undo, r Report, prog
 		}
 		started.Later(func() error { return g.Redis.FlushAll(context.WithoutCancel(ctx)).Err() })
 	}
-	self, err := os.Executable()
-	g.Program = []string{self, "designs", "--seller"}
-	return g, err
+	return g, nil
 }
 
 // connect opens the database, whose schema it brings up to date, and Redis.
@@ -238,7 +248,7 @@ func connect(ctx context.Context, dsn, addr string) (on Servers, disconnect func
 	if err != nil {
 		return on, nil, errors.Join(err, db.Close())
 	}
-	on = Servers{DSN: dsn, DB: db.DB(), Redis: client}
+	on = Servers{dsn, addr, db.DB(), client}
 	disconnect = func() error { return errors.Join(client.Close(), db.Close()) }
 	if _, err := db.Migrate(ctx); err != nil {
 		return on, nil, errors.Join(err, disconnect())

@@ -31,9 +31,9 @@ type Design struct {
 
 // Servers are what a design runs on. The database has the shop's schema.
 type Servers struct {
-	DSN   string // of the database
-	DB    *sql.DB
-	Redis redis.UniversalClient
+	DSN, Address string // of the database and of Redis
+	DB           *sql.DB
+	Redis        redis.UniversalClient
 }
 
 // Seller is a running design.

@@ -53,12 +53,12 @@ func TestJudge(t *testing.T) {
 		{"no answer after the fault", answers(sold), "1", 0, "stands still"},
 		{"it still sells when the time is over", answers(sold, sold), "1 2", 0, unharmed},
 	} {
-		rows := map[string]int64{}
+		rows := map[string]bool{}
 		for _, order := range strings.Fields(c.rows) {
-			rows[order] = 1
+			rows[order] = true
 		}
 		broken := time.Unix(1000, 0).Add(1500 * time.Microsecond)
-		sale := &sale{supply: 10, receipts: c.receipts, left: c.left, broken: broken, healed: broken}
+		sale := &sale{goods: goods{Supply: 10}, receipts: c.receipts, left: c.left, broken: broken, healed: broken}
 		if o := sale.judge(rows); o.Verdict != c.want {
 			t.Errorf("%s: got %q, want %q: %+v", c.what, o.Verdict, c.want, o)
 		}

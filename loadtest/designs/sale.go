@@ -23,18 +23,18 @@ const (
 	tries      = 10               // of a design that is known to be wrong
 )
 
-// Ground is where designs are broken.
-type Ground struct {
-	Servers
-	RedisAddr string                 // of Servers.Redis, which is emptied
-	Sentinel  *testserver.RedisGroup // for the failover; without it, none takes place
-	Program   []string               // the command line of a seller's process, which calls Sell
+// ground is where designs are broken.
+type ground struct {
+	Servers                         // this Redis is emptied
+	sentinel *testserver.RedisGroup // for the failover; without it, none takes place
+	replaced Servers                // with its Redis
+	program  []string               // the command line of a seller's process, which calls sell
 }
 
 // fault is what is broken when part of the units are sold.
 type fault struct {
 	name  string
-	redis bool // it is for designs where Redis decides, and takes place on Sentinel
+	redis bool // it is for designs where Redis decides, and takes place on replaced
 	does  func(*sale, context.Context) error
 }
 
@@ -47,13 +47,13 @@ func allFaults() []fault {
 	}
 }
 
-// Break sells by a design once for each fault, which it meets in the middle of the sale. A design that is known to be
+// breakAll sells by a design once for each fault, which it meets in the middle of the sale. A design that is known to be
 // wrong is tried again if it shows nothing. It returns the outcomes of the last try.
-func (g *Ground) Break(ctx context.Context, d Design, supply int64) (outcomes []Outcome, try int, err error) {
+func (g *ground) breakAll(ctx context.Context, d Design, supply int64) (outcomes []Outcome, try int, err error) {
 	for try = 1; ; try++ {
 		outcomes = nil
 		for _, f := range allFaults() {
-			if f.redis && (!d.Redis || g.Sentinel == nil) {
+			if f.redis && (!d.Redis || g.sentinel == nil) {
 				continue
 			}
 			o, err := g.breakBy(ctx, d, f, supply)
@@ -70,11 +70,11 @@ func (g *Ground) Break(ctx context.Context, d Design, supply int64) (outcomes []
 
 // sale is one sale with a fault.
 type sale struct {
-	*Ground
 	goods
-	on      Servers // as the seller reaches them
-	running *process
-	supply  int64
+	Servers
+	program  []string
+	sentinel *testserver.RedisGroup
+	running  *process
 
 	receipts []receipt
 	sold     int64
@@ -86,22 +86,18 @@ type sale struct {
 // breakBy holds one sale:
 //
 //	units -> seller -> fault -> all buyers were told that the SKU is sold out -> no more rows -> stopped -> verdict
-func (g *Ground) breakBy(ctx context.Context, d Design, f fault, supply int64) (o Outcome, err error) {
-	s := &sale{Ground: g, on: g.Servers, supply: supply}
-	s.goods = goods{Design: d.Name, DSN: g.DSN, Redis: g.RedisAddr, SKU: fmt.Sprintf("broken-%d", time.Now().UnixNano())}
+func (g *ground) breakBy(ctx context.Context, d Design, f fault, supply int64) (o Outcome, err error) {
+	s := &sale{Servers: g.Servers, program: g.program, sentinel: g.sentinel}
 	if f.redis {
-		s.Redis = g.Sentinel.URL
-		var disconnect func() error
-		if s.on, disconnect, err = connect(ctx, g.DSN, s.Redis); err != nil {
-			return o, err
-		}
-		defer func() { err = errors.Join(err, disconnect(), g.Sentinel.Restore(context.WithoutCancel(ctx))) }()
+		s.Servers = g.replaced
+		defer func() { err = errors.Join(err, g.sentinel.Restore(context.WithoutCancel(ctx))) }()
 	}
-	if err = s.on.Redis.FlushAll(ctx).Err(); err == nil {
-		err = d.putUpForSale(ctx, s.on, map[string]int64{s.SKU: supply})
+	s.goods = goods{d.Name, s.DSN, s.Address, fmt.Sprintf("broken-%d", time.Now().UnixNano()), supply}
+	if err = s.Redis.FlushAll(ctx).Err(); err == nil {
+		err = d.putUpForSale(ctx, s.Servers, map[string]int64{s.SKU: supply})
 	}
 	if err == nil {
-		s.running, err = s.start(ctx, g.Program)
+		s.running, err = s.start(ctx, s.program)
 	}
 	if err != nil {
 		return o, err
@@ -181,9 +177,8 @@ func (s *sale) end(how func(*process) error) error {
 	return err
 }
 
-// finish waits until no more rows come, since a writer may be behind, stops the seller, and returns the units of each
-// order.
-func (s *sale) finish(ctx context.Context) (rows map[string]int64, err error) {
+// finish waits until no more rows come, since a writer may be behind, stops the seller, and returns the IDs of the orders.
+func (s *sale) finish(ctx context.Context) (rows map[string]bool, err error) {
 	for before, began := -1, time.Now(); len(rows) != before && time.Since(began) < saleLimit && err == nil; {
 		before = len(rows)
 		if err = order.Pause(ctx, time.Second); err == nil {
@@ -208,7 +203,7 @@ func (s *sale) restart(ctx context.Context) (err error) {
 		return err
 	}
 	s.left = 0
-	s.running, err = s.start(ctx, s.Program)
+	s.running, err = s.start(ctx, s.program)
 	return err
 }
 
@@ -223,30 +218,33 @@ func (s *sale) restartAtTheEnd(ctx context.Context) error {
 }
 
 // flushRedis is the operator who types FLUSHALL, or a Redis without persistence that was started again.
-func (s *sale) flushRedis(ctx context.Context) error { return s.on.Redis.FlushAll(ctx).Err() }
+func (s *sale) flushRedis(ctx context.Context) error { return s.Redis.FlushAll(ctx).Err() }
 
 // failOver cuts the replicas off, lets a quarter of the units be sold on the master that only it knows of, and replaces
 // the master by a replica.
 func (s *sale) failOver(ctx context.Context) error {
-	if err := s.Sentinel.CutReplicas(ctx); err != nil {
+	if err := s.sentinel.CutReplicas(ctx); err != nil {
 		return err
 	}
-	if err := s.sellUnits(ctx, s.sold+s.supply/4); err != nil {
+	if err := s.sellUnits(ctx, s.sold+s.Supply/4); err != nil {
 		return err
 	}
 	s.broken = time.Now()
-	return s.Sentinel.FailOver(ctx)
+	return s.sentinel.FailOver(ctx)
 }
 
 // goods is what the parent tells a seller's process. It goes by the environment: addresses may hold passwords.
-type goods struct{ Design, DSN, Redis, SKU string }
+type goods struct {
+	Design, DatabaseDSN, RedisAddress, SKU string
+	Supply                                 int64
+}
 
 const goodsVariable = "DESIGNS_GOODS"
 
-// Sell is the whole program of a seller's process. Buyers ask the design that the parent chose, again and again, and
-// write a receipt of each answer before they ask again. A buyer who is told that the SKU is sold out leaves. Sell ends
+// sell is the whole program of a seller's process. Buyers ask the design that the parent chose, again and again, and
+// write a receipt of each answer before they ask again. A buyer who is told that the SKU is sold out leaves. sell ends
 // when the parent closes stdin or has died.
-func Sell(ctx context.Context, all []Design, stdin io.Reader, receipts io.Writer) (err error) {
+func sell(ctx context.Context, all []Design, stdin io.Reader, receipts io.Writer) (err error) {
 	var g goods
 	if err := json.Unmarshal([]byte(os.Getenv(goodsVariable)), &g); err != nil {
 		return fmt.Errorf("%s: %w", goodsVariable, err)
@@ -261,7 +259,7 @@ func Sell(ctx context.Context, all []Design, stdin io.Reader, receipts io.Writer
 		_, _ = io.Copy(io.Discard, stdin)
 		stop()
 	}()
-	on, disconnect, err := connect(ctx, g.DSN, g.Redis)
+	on, disconnect, err := connect(ctx, g.DatabaseDSN, g.RedisAddress)
 	if err != nil {
 		return err
 	}
@@ -291,7 +289,7 @@ type process struct {
 	log      *testserver.LogBuffer
 }
 
-// start starts a program that calls Sell.
+// start starts a program that calls sell.
 func (g goods) start(ctx context.Context, program []string) (*process, error) {
 	text, err := json.Marshal(g)
 	if err != nil {

@@ -23,7 +23,7 @@ const asSeller = "designs"
 type sellerProcess struct{}
 
 func (sellerProcess) Run() (code int) {
-	if err := Sell(context.Background(), append(All(), forgetful()), os.Stdin, os.Stdout); err != nil {
+	if err := sell(context.Background(), append(All(), forgetful()), os.Stdin, os.Stdout); err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		return 1
 	}
@@ -92,14 +92,14 @@ func (s *forgetfulSeller) close() error {
 	return nil
 }
 
-// ground has a Redis of the test's own, which is emptied.
-func ground(t *testing.T) *Ground {
+// newGround has a Redis of the test's own, which is emptied.
+func newGround(t *testing.T) *ground {
 	t.Helper()
 	addr := testserver.Start(t, testserver.OpenRedis).Addr()
 	on, disconnect, err := connect(t.Context(), testserver.MySQL(t), addr)
 	testserver.Must(t, err)
 	t.Cleanup(func() { testserver.Must(t, disconnect()) })
-	return &Ground{Servers: on, RedisAddr: addr, Program: []string{os.Args[0], asSeller}}
+	return &ground{Servers: on, program: []string{os.Args[0], asSeller}}
 }
 
 func verdicts(outcomes []Outcome) map[string]string {
@@ -113,7 +113,7 @@ func verdicts(outcomes []Outcome) map[string]string {
 // A right design shows nothing, whatever is broken.
 func TestBreak_right(t *testing.T) {
 	t.Parallel()
-	outcomes, try, err := ground(t).Break(t.Context(), rowFirst(), 300)
+	outcomes, try, err := newGround(t).breakAll(t.Context(), rowFirst(), 300)
 	testserver.Must(t, err)
 	want := map[string]string{"kill -9": unharmed, "kill -9 at the end": unharmed, "FLUSHALL": unharmed}
 	if got := verdicts(outcomes); try != 1 || !maps.Equal(got, want) {
@@ -131,7 +131,7 @@ func TestBreak_right(t *testing.T) {
 // little.
 func TestBreak_wrong(t *testing.T) {
 	t.Parallel()
-	outcomes, _, err := ground(t).Break(t.Context(), forgetful(), 1600)
+	outcomes, _, err := newGround(t).breakAll(t.Context(), forgetful(), 1600)
 	testserver.Must(t, err)
 	want := map[string]string{
 		"kill -9": "lost, undersold", "kill -9 at the end": "lost, undersold", "FLUSHALL": "undersold",
@@ -150,8 +150,13 @@ func TestBreak_wrong(t *testing.T) {
 // the buyer is answered after it.
 func TestBreak_failover(t *testing.T) {
 	t.Parallel()
-	g := ground(t)
-	g.Sentinel = testserver.Start(t, testserver.OpenRedisSentinel)
+	g := newGround(t)
+	g.sentinel = testserver.Start(t, testserver.OpenRedisSentinel)
+	var err error
+	var disconnect func() error
+	g.replaced, disconnect, err = connect(t.Context(), g.DSN, g.sentinel.URL)
+	testserver.Must(t, err)
+	t.Cleanup(func() { testserver.Must(t, disconnect()) })
 	last := allFaults()[len(allFaults())-1]
 	for _, c := range []struct {
 		design Design
@@ -169,13 +174,13 @@ func TestBreak_failover(t *testing.T) {
 // A seller's process is gone after each end: killed, or stopped as its parent's death stops it.
 func TestSeller_ends(t *testing.T) {
 	t.Parallel()
-	g := ground(t)
-	ware := goods{Design: "row-first", DSN: g.DSN, Redis: g.RedisAddr, SKU: "ends"}
-	testserver.Must(t, rowFirst().putUpForSale(t.Context(), g.Servers, map[string]int64{ware.SKU: 1_000_000}))
+	g := newGround(t)
+	ware := goods{"row-first", g.DSN, g.Address, "ends", 1_000_000}
+	testserver.Must(t, rowFirst().putUpForSale(t.Context(), g.Servers, map[string]int64{ware.SKU: ware.Supply}))
 	for name, end := range map[string]func(*process) error{
 		"killed": (*process).kill, "stopped as by the death of its parent": (*process).stop,
 	} {
-		p, err := ware.start(t.Context(), g.Program)
+		p, err := ware.start(t.Context(), g.program)
 		testserver.Must(t, err)
 		if r := <-p.receipts; r.Answer != "sold" {
 			t.Errorf("%s: the first receipt is %+v, want a sale: %s", name, r, p.log)
@@ -198,7 +203,7 @@ func TestBreak_no_design(t *testing.T) {
 	unknown := rowFirst()
 	unknown.Name = "unknown"
 	const want = `there is no design "unknown"`
-	if _, _, err := ground(t).Break(t.Context(), unknown, 300); err == nil || !strings.Contains(err.Error(), want) {
+	if _, _, err := newGround(t).breakAll(t.Context(), unknown, 300); err == nil || !strings.Contains(err.Error(), want) {
 		t.Errorf("got %v, want %s", err, want)
 	}
 }

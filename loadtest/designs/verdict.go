@@ -34,14 +34,10 @@ type Outcome struct {
 const unharmed = "nothing"
 
 // judge compares receipts with rows.
-func (s *sale) judge(rows map[string]int64) Outcome {
-	o := Outcome{Supplied: s.supply}
-	units := int64(0)
-	for _, n := range rows {
-		units += n
-	}
+func (s *sale) judge(rows map[string]bool) Outcome {
+	o, units := Outcome{Supplied: s.Supply}, int64(len(rows))
 	if s.left == saleBuyers {
-		o.Left = max(0, s.supply-units)
+		o.Left = max(0, s.Supply-units)
 	}
 	// Several buyers write receipts at the same time.
 	slices.SortFunc(s.receipts, func(a, b receipt) int { return a.Answered.Compare(b.Answered) })
@@ -56,7 +52,7 @@ func (s *sale) judge(rows map[string]int64) Outcome {
 		}
 		o.Acknowledged++
 		switch {
-		case rows[r.Order] == 0:
+		case !rows[r.Order]:
 			o.Lost++
 		case !firstRefusal.IsZero() && r.Asked.After(firstRefusal):
 			late++
@@ -66,8 +62,8 @@ func (s *sale) judge(rows map[string]int64) Outcome {
 		}
 		again, last = again || r.Asked.After(s.healed), r.Answered
 	}
-	o.Oversold = max(0, units+int64(o.Lost)-s.supply)
-	o.Undersold = min(o.Left+late, max(0, s.supply-units+late))
+	o.Oversold = max(0, units+int64(o.Lost)-s.Supply)
+	o.Undersold = min(o.Left+late, max(0, s.Supply-units+late))
 	if seconds := gap.Seconds(); again {
 		o.Seconds = &seconds
 	}
@@ -109,22 +105,20 @@ func (o Outcome) operator(d Design) string {
 	return cmp.Or(strings.Join(tasks, "; "), unharmed)
 }
 
-// rows returns the units of each order of the SKU, by the ID that its buyer knows.
-func (s *sale) rows(ctx context.Context) (units map[string]int64, err error) {
-	rows, err := s.on.DB.QueryContext(ctx, `SELECT o.idempotency_key, l.units
-		FROM orders o JOIN order_lines l ON l.order_id = o.id WHERE l.sku = ?`, s.SKU)
+// rows returns the IDs of the orders of the SKU, of one unit each.
+func (s *sale) rows(ctx context.Context) (ids map[string]bool, err error) {
+	rows, err := s.DB.QueryContext(ctx, "SELECT idempotency_key FROM orders JOIN order_lines ON order_id = id WHERE sku = ?", s.SKU)
 	if err != nil {
 		return nil, err
 	}
 	defer func() { _ = rows.Close() }()
-	units = map[string]int64{}
+	ids = map[string]bool{}
 	for rows.Next() {
-		var order string
-		var n int64
-		if err := rows.Scan(&order, &n); err != nil {
+		var id string
+		if err := rows.Scan(&id); err != nil {
 			return nil, err
 		}
-		units[order] = n
+		ids[id] = true
 	}
-	return units, rows.Err()
+	return ids, rows.Err()
 }
