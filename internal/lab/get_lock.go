@@ -2,10 +2,8 @@ package lab
 
 import (
 	"context"
-	"crypto/sha256"
 	"database/sql"
 	"database/sql/driver"
-	"encoding/hex"
 	"fmt"
 	"slices"
 	"time"
@@ -16,12 +14,12 @@ import (
 	"example.com/shop/internal/store"
 )
 
-// NamedLock is what Offer.Lock has for MySQL's named locks.
-const NamedLock = "named"
-
 // getLock is strategy.None under MySQL's named locks. The transaction and its locks share a connection: nobody else gets the
 // locks while it lives, and they end with it. That is right on one primary. Several locks of one session need MySQL 5.7.5 or
 // MariaDB 10.0.2: before, a second GET_LOCK released the first.
+//
+// The name of a lock, at most 64 characters, is its SKU's, which is no longer. Names belong to the whole server: shops in two
+// schemas share their locks.
 type getLock struct {
 	strategy.Shop
 	db   *store.Store
@@ -36,10 +34,10 @@ func (s getLock) Sell(ctx context.Context, d *order.Draft) error {
 	}
 	defer func() { _ = conn.Close() }() // back to the pool
 	for _, sku := range slices.Sorted(slices.Values(d.SKUs())) {
-		if err := s.take(ctx, conn, lockName(sku)); err != nil { // 1. lock
+		if err := s.take(ctx, conn, sku); err != nil { // 1. lock
 			return fmt.Errorf("sku %q: %w", sku, err)
 		}
-		defer free(ctx, conn, lockName(sku)) // 3. unlock, after the COMMIT
+		defer free(ctx, conn, sku) // 3. unlock, after the COMMIT
 	}
 	shop := s.Shop
 	shop.Store = Store(s.db.On(conn))
@@ -69,14 +67,4 @@ func free(ctx context.Context, conn *sql.Conn, name string) {
 	if _, err := conn.ExecContext(ctx, "DO RELEASE_LOCK(?)", name); err != nil {
 		_ = conn.Raw(func(any) error { return driver.ErrBadConn })
 	}
-}
-
-// lockName is the name of a SKU's lock, of at most 64 characters. Names belong to the whole server: shops in two schemas share
-// their locks.
-func lockName(sku string) string {
-	if name := strategy.Key(sku); len(name) <= 64 {
-		return name
-	}
-	hash := sha256.Sum256([]byte(sku))
-	return "sku#" + hex.EncodeToString(hash[:])[:60]
 }

@@ -5,14 +5,10 @@ import (
 	"errors"
 	"slices"
 
-	"example.com/shop/internal/lock"
 	"example.com/shop/internal/order"
 	"example.com/shop/internal/order/strategy"
 	"example.com/shop/internal/store"
 )
-
-// HoldLock is what Offer.Lock has for a strategy whose orders hold their units until they are paid.
-const HoldLock = "hold"
 
 // latePayment sells, and has its buyers pay with a provider, whose word comes when the units may be another's already.
 type latePayment struct {
@@ -30,7 +26,9 @@ func (s latePayment) Sell(ctx context.Context, d *order.Draft) error {
 	if err := (strategy.Conditional{Shop: s.Shop}).Sell(ctx, d); err != nil { // 2. it holds its units for a while
 		return err
 	}
-	workIn(ctx).of().asksFor([]string{d.ID}, s, HoldEnds)
+	paying := workIn(ctx).of()
+	paying.add(KindStep, stepHolds, "")
+	paying.asksFor(asked{event: HoldEnds, end: func(ctx context.Context) (bool, error) { return s.makeDue(ctx, d.ID) }})
 	if s.guarded { // 3. the provider says that it is paid
 		return s.move(ctx, d)
 	}
@@ -43,17 +41,12 @@ func (s latePayment) sweep(ctx context.Context, d *order.Draft) error {
 	if err != nil {
 		return err
 	}
-	var endings []*order.Ending
 	for _, o := range due {
 		if slices.Equal(o.SKUs(), d.SKUs()) {
-			endings = append(endings, &order.Ending{Order: o, As: order.Expired, NoWait: true})
+			ending := &order.Ending{Order: o, As: order.Expired, NoWait: true}
+			s.orders.Ends.End(ctx, ending)
+			err = errors.Join(err, ending.Err)
 		}
-	}
-	if len(endings) > 0 {
-		s.orders.Ends.End(ctx, endings...)
-	}
-	for _, e := range endings {
-		err = errors.Join(err, e.Err)
 	}
 	return err
 }
@@ -78,23 +71,16 @@ func (s latePayment) move(ctx context.Context, d *order.Draft) error {
 	return err
 }
 
-// Holder is not supported: a hold is no lock.
-func (s latePayment) Holder(context.Context, string) (lock.Holder, error) {
-	return lock.Holder{}, errors.ErrUnsupported
-}
-
-// ForceRelease makes a pending order due, or returns lock.ErrLost.
-func (s latePayment) ForceRelease(ctx context.Context, id string) (lock.Holder, error) {
-	return lock.Holder{}, s.Store.InTx(ctx, func(tx order.Tx) error {
+// makeDue makes an order due, if it is pending.
+func (s latePayment) makeDue(ctx context.Context, id string) (pending bool, err error) {
+	err = s.Store.InTx(ctx, func(tx order.Tx) error {
 		found, err := tx.LockOrders(id)
-		if err != nil {
-			return err
-		}
 		o := found[id].Order
-		if o.Status != order.Pending {
-			return lock.ErrLost
+		if pending = o.Status == order.Pending; !pending {
+			return err
 		}
 		o.ExpiresAt = o.CreatedAt
 		return tx.Extend(o)
 	})
+	return pending, err
 }

@@ -30,7 +30,7 @@ func (l *teaching) open(ctx context.Context, p *app.Parts) (_ order.Strategy, er
 		l.lockers[name] = Locker(locker)
 	}
 	l.add(MemoryLock, lock.NewMemory())
-	for _, step := range []func(context.Context) error{l.openRedlock, l.openTables, l.openZooKeeper, l.openIsolated} {
+	for _, step := range []func(context.Context) error{l.openRedlock, l.openTables, l.openZooKeeper} {
 		if err := step(ctx); err != nil {
 			return nil, err
 		}
@@ -44,7 +44,7 @@ func (l *teaching) open(ctx context.Context, p *app.Parts) (_ order.Strategy, er
 	}
 	l.offers = Offers(Parts{
 		Shop: p.Shop, Lanes: lanes, Batch: batch, Lockers: l.lockers, Redis: p.Redis, Ends: p.Seller,
-		Database: p.Database, Isolated: l.isolated, LockWait: p.LockWait,
+		Database: p.Database, LockWait: p.LockWait,
 	}, l.settings.missing())
 	first := slices.IndexFunc(l.offers, func(o Offer) bool { return o.Name == p.Strategy })
 	l.offers = slices.Insert(slices.Delete(slices.Clone(l.offers), first, first+1), 0, l.offers[first])

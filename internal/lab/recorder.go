@@ -57,12 +57,10 @@ const (
 	// Longest is how long a stop lasts that no Move ends; less by the limit of a request, a transaction (30 s) or a COMMIT (10 s).
 	Longest = 10 * time.Minute
 
-	// RunsOut is the KindStop of a lock that was made to run out.
-	RunsOut = "the lock runs out"
-	// CountLost is the KindStop of a count in Redis that was deleted, as by FLUSHALL.
+	// KindStops of Expire: of a lock, of a count in Redis, which is deleted as by FLUSHALL, and of an order, which is due.
+	RunsOut   = "the lock runs out"
 	CountLost = "the count is lost"
-	// HoldEnds is the KindStop of an order that was made due.
-	HoldEnds = "the hold ends"
+	HoldEnds  = "the hold ends"
 
 	maxRecordings = 64 // the oldest goes first
 )
@@ -130,7 +128,7 @@ func (r *Recorder) Begin(ctx context.Context, q Request) (context.Context, *Trac
 		r.used.Store(true)
 	}
 	ctx, t.cancel = context.WithCancelCause(ctx)
-	t.step(step{name: stepBegun})
+	t.step(Taken{Step: stepBegun})
 	return ctx, t, nil
 }
 
@@ -202,11 +200,11 @@ func (r *Recorder) Holder(ctx context.Context, name string) (LockState, error) {
 	if err != nil {
 		return LockState{}, err
 	}
-	ctx, locks, err := t.locks(ctx)
-	if err != nil {
-		return LockState{}, err
+	ctx, last := t.askedLast(ctx)
+	if last.holder == nil {
+		return LockState{}, fmt.Errorf("%w: the request of %s has asked for no lock that has a holder", ErrInvalid, name)
 	}
-	h, err := locks.store.Holder(ctx, locks.keys[0])
+	h, err := last.holder(ctx)
 	if errors.Is(err, errors.ErrUnsupported) {
 		err = fmt.Errorf("%w: its store does not name holders", ErrInvalid)
 	}

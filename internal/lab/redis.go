@@ -125,8 +125,8 @@ func short(value any) string {
 	}
 	text := strings.Join(strings.Fields(fmt.Sprint(value)), " ")
 	const few = 6
-	if uuid.Validate(text) == nil {
-		return "…" + text[len(text)-few:]
+	if of := text[:strings.LastIndex(text, ":")+1]; uuid.Validate(text[len(of):]) == nil {
+		return of + "…" + text[len(text)-few:]
 	}
 	if len(text) >= 20 && !strings.ContainsAny(text, ":-. ") {
 		return text[:few] + "…"

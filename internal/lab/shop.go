@@ -16,7 +16,6 @@ import (
 	"example.com/shop/internal/httpapi"
 	"example.com/shop/internal/lock"
 	"example.com/shop/internal/lock/redlock"
-	"example.com/shop/internal/order"
 	"example.com/shop/internal/order/batch"
 	"example.com/shop/internal/order/strategy"
 	"example.com/shop/internal/store"
@@ -128,7 +127,6 @@ func (s *Shop) Shutdown(ctx context.Context) error {
 type teaching struct {
 	settings Settings
 	recorder *Recorder
-	isolated map[string]order.Store // by level
 
 	*app.Parts // once they are open
 	lockers    map[string]strategy.Locker

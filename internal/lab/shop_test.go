@@ -178,20 +178,20 @@ func TestShop_trace(t *testing.T) {
 	t.Parallel()
 	s := start(t, embedded(t))
 	s.supply(t, "cup", 5)
-	times := regexp.MustCompile(`at=\d{16}\b`)
+	times := regexp.MustCompile(`"at":\d{16}\b`)
 	for _, c := range []struct {
 		key    string
 		units  int
 		status int
 		want   string // with # for each time
 	}{
-		{"key-1", 2, 201, "begun;at=#, read;at=#;sku=cup;units=5, writing;at=#, written;at=#;sku=cup;units=3, committed;at=#"},
+		{"key-1", 2, 201, `[{"step":"begun","at":#},{"step":"read","sku":"cup","units":5,"at":#},{"step":"writing","at":#},{"step":"written","sku":"cup","units":3,"at":#},{"step":"committed","at":#}]`},
 		{"key-1", 2, 201, ""}, // a replay
-		{"key-2", 4, 409, "begun;at=#, read;at=#;sku=cup;units=3"},
+		{"key-2", 4, 409, `[{"step":"begun","at":#},{"step":"read","sku":"cup","units":3,"at":#}]`},
 		{"key-1", 3, 422, ""},
 	} {
 		_, header := s.buy(t, c.status, c.key, "cup", c.units, "Shop-Strategy: none")
-		if got := times.ReplaceAllString(header.Get("Shop-Trace"), "at=#"); got != c.want {
+		if got := times.ReplaceAllString(header.Get("Shop-Trace"), `"at":#`); got != c.want {
 			t.Errorf("%s, %d units: Shop-Trace: got  %s\nwant %s", c.key, c.units, got, c.want)
 		}
 	}

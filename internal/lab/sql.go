@@ -50,6 +50,9 @@ type conn struct {
 }
 
 func (c *conn) BeginTx(ctx context.Context, o driver.TxOptions) (driver.Tx, error) {
+	if level, chosen := ctx.Value(levelKey{}).(sql.IsolationLevel); chosen {
+		o.Isolation = driver.IsolationLevel(level)
+	}
 	all, _ := c.recorder.of(ctx)
 	if all == nil {
 		return c.fullConn.BeginTx(ctx, o)

@@ -2,12 +2,14 @@ package lab
 
 import (
 	"context"
+	"errors"
 	"maps"
 	"slices"
 	"strings"
 	"sync/atomic"
 	"time"
 
+	"example.com/shop/internal/lock"
 	"example.com/shop/internal/order"
 	"example.com/shop/internal/order/strategy"
 	"example.com/shop/internal/stock"
@@ -19,6 +21,7 @@ const (
 	stepLockAsked = "lock-asked" // by strategies with a lock alone, as stepLockHeld and stepReleased
 	stepLockHeld  = "lock-held"
 	stepContended = "lock-contended" // in recordings alone
+	stepHolds     = "holds"          // in recordings alone: the order holds its units until it is paid
 	stepRead      = "read"           // the level of a SKU is known
 	stepWriting   = "writing"        // the transaction begins
 	stepWritten   = "written"        // units were taken
@@ -27,19 +30,20 @@ const (
 	stepReleased  = "released" // not in the header of lanes, which answer before the release
 )
 
-type step struct {
-	name string
-	sku  string // of stepRead and stepWritten, which there are of each line
+// Taken is a step that a request has taken.
+type Taken struct {
+	Step string `json:"step"`
+	SKU  string `json:"sku,omitempty"` // of stepRead and stepWritten, which there are of each line
 
-	// units are those that were read as available or, where the strategy writes back what it computed, those that were
+	// Units are those that were read as available or, where the strategy writes back what it computed, those that were
 	// written; nil for neither.
-	units *int64
+	Units *int64 `json:"units,omitempty"`
 
-	at int64 // when it was taken, in microseconds since 1970
+	At int64 `json:"at"` // in microseconds since 1970
 }
 
 // mark adds a step to the traces of all requests that ctx works for.
-func mark(ctx context.Context, s step) {
+func mark(ctx context.Context, s Taken) {
 	for _, t := range workIn(ctx).of() {
 		t.step(s)
 	}
@@ -49,7 +53,7 @@ func mark(ctx context.Context, s step) {
 func markRead(ctx context.Context, levels order.Levels, err error) (order.Levels, error) {
 	for _, name := range slices.Sorted(maps.Keys(levels.SKUs)) {
 		sku := levels.SKUs[name]
-		mark(ctx, step{name: stepRead, sku: name, units: &sku.Available})
+		mark(ctx, Taken{Step: stepRead, SKU: name, Units: &sku.Available})
 	}
 	return levels, err
 }
@@ -72,8 +76,8 @@ func (l tracedLocker) acquire(ctx context.Context, keys []string, ask func() (st
 	leases := &tracedLeases{ctx: ctx, name: strings.Join(keys, " ")}
 	_, leases.byCommand = l.next.(wrongLock)
 	asking := workIn(ctx).of()
-	asking.asksFor(keys, l.next, RunsOut)
-	mark(ctx, step{name: stepLockAsked})
+	asking.asksFor(l.asked(keys))
+	mark(ctx, Taken{Step: stepLockAsked})
 	err := leases.inOneStep(asking, "lock", func() (err error) {
 		leases.Leases, err = ask()
 		return err
@@ -82,9 +86,36 @@ func (l tracedLocker) acquire(ctx context.Context, keys []string, ask func() (st
 		return nil, err
 	}
 	leases.holding = workIn(ctx).of() // others may have joined
-	leases.holding.asksFor(keys, l.next, RunsOut)
-	mark(ctx, step{name: stepLockHeld})
+	leases.holding.asksFor(l.asked(keys))
+	mark(ctx, Taken{Step: stepLockHeld})
 	return leases, nil
+}
+
+// inspector is a lock whose store names the holder of a key, and which can be taken from its holder.
+type inspector interface {
+	Holder(ctx context.Context, key string) (lock.Holder, error)
+	ForceRelease(ctx context.Context, key string) (lock.Holder, error)
+}
+
+func (l tracedLocker) asked(keys []string) asked {
+	store, inspects := l.next.(inspector)
+	if !inspects {
+		return asked{}
+	}
+	return asked{
+		event:  RunsOut,
+		holder: func(ctx context.Context) (lock.Holder, error) { return store.Holder(ctx, keys[0]) },
+		end: func(ctx context.Context) (ended bool, err error) {
+			for _, key := range keys {
+				_, err := store.ForceRelease(ctx, key)
+				if err != nil && !errors.Is(err, lock.ErrLost) { // it was released meanwhile, or does not end by time
+					return ended, err
+				}
+				ended = ended || err == nil
+			}
+			return ended, nil
+		},
+	}
 }
 
 type tracedLeases struct {
@@ -112,7 +143,7 @@ func (l *tracedLeases) Release() error {
 		switch {
 		case t.dead.Load(): // nothing was sent
 		case !w.shared:
-			t.step(step{name: stepReleased})
+			t.step(Taken{Step: stepReleased})
 		case t.recorded(): // its header may be on its way
 			t.add(KindStep, stepReleased, "")
 		}
@@ -147,10 +178,10 @@ func (s tracedStore) Levels(ctx context.Context, lines ...order.Line) (order.Lev
 }
 
 func (s tracedStore) InTx(ctx context.Context, fn func(order.Tx) error) error {
-	mark(ctx, step{name: stepWriting})
+	mark(ctx, Taken{Step: stepWriting})
 	err := s.Store.InTx(ctx, func(tx order.Tx) error { return fn(tracedTx{tx, ctx}) })
 	if err == nil {
-		mark(ctx, step{name: stepCommitted})
+		mark(ctx, Taken{Step: stepCommitted})
 	}
 	return err
 }
@@ -184,7 +215,7 @@ func (t tracedTx) Move(movements ...stock.Movement) error {
 		}
 	}
 	for _, sku := range slices.Sorted(maps.Keys(skus)) {
-		mark(t.ctx, step{name: stepWritten, sku: sku})
+		mark(t.ctx, Taken{Step: stepWritten, SKU: sku})
 	}
 	return err
 }
@@ -192,10 +223,10 @@ func (t tracedTx) Move(movements ...stock.Movement) error {
 func (t tracedTx) Take(mode stock.TakeMode, take stock.Take) error {
 	err := t.Tx.Take(mode, take)
 	if err == nil {
-		written := step{name: stepWritten, sku: take.SKU}
+		written := Taken{Step: stepWritten, SKU: take.SKU}
 		if mode == stock.Overwrite || mode == stock.Optimistic {
 			left := take.Seen.Available - take.Units
-			written.units = &left
+			written.Units = &left
 		}
 		mark(t.ctx, written)
 	}

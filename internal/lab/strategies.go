@@ -1,6 +1,8 @@
 package lab
 
 import (
+	"context"
+	"database/sql"
 	"fmt"
 	"slices"
 	"strings"
@@ -14,12 +16,16 @@ import (
 	"example.com/shop/internal/store"
 )
 
-// Names of the locks of correct strategies beside strategy.SharedLock: keys of the lockers that Offers takes.
+// Names of the locks of correct strategies beside strategy.SharedLock: keys of the lockers that Offers takes, except the last
+// three, which are no Lockers.
 const (
 	MemoryLock    = "memory" // excludes the goroutines of one instance; the others exclude all instances
 	RedlockLock   = "redlock"
 	MySQLLock     = "mysql"
 	ZooKeeperLock = "zookeeper"
+	NamedLock     = "named" // of MySQL
+	CountLock     = "count" // a count in Redis, from which buyers take units
+	HoldLock      = "hold"  // of the units of an order, until it is paid
 )
 
 // Times of pre-deduct-reconciled.
@@ -37,7 +43,7 @@ type Offer struct {
 	Designed  bool           `json:"designed"`  // to be correct, with any number of instances; the others are wrong on purpose
 	Lesson    string         `json:"lesson"`    // one sentence
 	Available bool           `json:"available"`
-	Missing   string         `json:"reason,omitempty"` // why this shop cannot sell that way; empty if it can
+	Reason    string         `json:"reason,omitempty"` // why this shop cannot sell that way; empty if it can
 	Strategy  order.Strategy `json:"-"`
 }
 
@@ -49,7 +55,6 @@ type Parts struct {
 	Redis        redis.UniversalClient      // keeps counts
 	Ends         order.Ender                // of orders that are paid late
 	Database     *store.Store               // itself, for connections of their own
-	Isolated     map[string]order.Store     // the database at other levels of isolation
 	LockWait     time.Duration              // for a named lock
 }
 
@@ -59,8 +64,8 @@ func Offers(p Parts, missing map[string]string) []Offer {
 	all := append(p.right(), p.wrong()...)
 	for i := range all {
 		o := &all[i]
-		o.LockEnds, o.Missing = lockEnds(o.Lock), missing[o.Name]
-		o.Available = o.Missing == ""
+		o.LockEnds, o.Reason = lockEnds(o.Lock), missing[o.Name]
+		o.Available = o.Reason == ""
 		if slices.Contains(strategy.Names(), o.Name) {
 			o.Strategy = strategy.New(o.Name, p.Shop, o.Strategy, p.Lockers[strategy.SharedLock])
 		} else {
@@ -102,7 +107,7 @@ func (p Parts) right() []Offer {
 			Lesson: "An order holds its units for a while. A payment moves it from pending to paid by a guarded update; one that comes too late is refused, and the money goes back."},
 		{Name: "get-lock", Lock: NamedLock, Take: "overwrite", Designed: true, Strategy: getLock{shop, p.Database, p.LockWait},
 			Lesson: "GET_LOCK on the connection of the transaction, before BEGIN, released after COMMIT: right on one primary, as long as nothing between shop and server changes connections."},
-		{Name: "serializable", Take: Serializable, Designed: true, Strategy: p.at(Serializable),
+		{Name: "serializable", Take: Serializable, Designed: true, Strategy: p.at(sql.LevelSerializable),
 			Lesson: "At SERIALIZABLE a row that was read stays as it is until the transaction ends: right, but two buyers who have read it end in a deadlock, and one starts over."},
 	}
 }
@@ -113,7 +118,7 @@ func (p Parts) wrong() []Offer {
 	unguarded := func(lock string) order.Strategy {
 		return strategy.Locked{Shop: shop, Locker: lockers[lock], Take: stock.Overwrite}
 	}
-	redis := lockers[strategy.SharedLock]
+	redis, preDeduct := lockers[strategy.SharedLock], strategy.PreDeduct{Shop: shop, Redis: p.Redis}
 	return []Offer{
 		{Name: "none", Take: "overwrite", Strategy: strategy.None{Shop: shop},
 			Lesson: "Read, think, write: all who read before the first write sell the same units."},
@@ -143,11 +148,11 @@ func (p Parts) wrong() []Offer {
 			Lesson: "A lock that counts how often its holder took it, by several commands: HINCRBY and PEXPIRE are two steps, and DEL at zero does not ask whose lock it is."},
 		{Name: "mysql-lock-ownerless", Lock: "mysql-lock-ownerless", Take: "overwrite", Strategy: unguarded("mysql-lock-ownerless"),
 			Lesson: "A row as a lock, without an owner and an end: a process that dies leaves it for ever, and what deletes it may let in a second buyer."},
-		{Name: "repeatable-read", Take: RepeatableRead, Strategy: p.at(RepeatableRead),
+		{Name: "repeatable-read", Take: RepeatableRead, Strategy: p.at(sql.LevelRepeatableRead),
 			Lesson: "It is in a transaction, but at REPEATABLE READ that reads from its snapshot, and writes over what others have committed since."},
-		{Name: "pre-deduct", Lock: CountLock, Take: "conditional", Strategy: counted{strategy.PreDeduct{Shop: shop, Redis: p.Redis}, p.Redis},
+		{Name: "pre-deduct", Lock: CountLock, Take: "conditional", Strategy: counted{preDeduct, p.Redis},
 			Lesson: "A count in Redis decides, and the guarded update follows: nothing is oversold, but a process that dies between the two has taken units that nobody gets."},
-		{Name: "pre-deduct-only", Lock: CountLock, Take: "none", Strategy: counted{strategy.PreDeductOnly{Shop: shop, Redis: p.Redis}, p.Redis},
+		{Name: "pre-deduct-only", Lock: CountLock, Take: "none", Strategy: counted{strategy.PreDeductOnly{PreDeduct: preDeduct}, p.Redis},
 			Lesson: "A count in Redis decides alone: when it is lost, or two instances load it, it begins again with units that are sold already."},
 		{Name: "late-payment", Lock: HoldLock, Take: "conditional", Strategy: p.latePayment(false),
 			Lesson: "The provider reports a payment and the shop records it, though the hold has ended and another buyer has the units."},
@@ -155,15 +160,34 @@ func (p Parts) wrong() []Offer {
 }
 
 // at returns the strategy that sells in one transaction, at a level of isolation.
-func (p Parts) at(level string) order.Strategy {
+func (p Parts) at(level sql.IsolationLevel) order.Strategy {
 	shop := p.Shop
-	shop.Store = p.Isolated[level]
+	shop.Store = isolatedStore{shop.Store, level}
 	return strategy.InTransaction{Shop: shop}
 }
 
 func (p Parts) latePayment(guarded bool) order.Strategy {
 	orders := order.New(order.Config{Store: p.Store, Ends: p.Ends})
 	return latePayment{Shop: p.Shop, orders: orders, db: p.Database, guarded: guarded}
+}
+
+// counted is a strategy whose buyers take units from a count in Redis. The counts of a request that is stepped can be lost, as by FLUSHALL.
+type counted struct {
+	order.Strategy
+	redis redis.UniversalClient
+}
+
+// Sell implements order.Strategy.
+func (c counted) Sell(ctx context.Context, d *order.Draft) error {
+	var keys []string
+	for _, line := range d.Lines {
+		keys = append(keys, strategy.CountKeys(line.SKU)...)
+	}
+	workIn(ctx).of().asksFor(asked{event: CountLost, end: func(ctx context.Context) (bool, error) {
+		deleted, err := c.redis.Del(ctx, keys...).Result()
+		return deleted > 0, err
+	}})
+	return c.Strategy.Sell(ctx, d)
 }
 
 // Values of Offer.LockEnds: what ends a lock where its holder does not.
@@ -173,31 +197,20 @@ const (
 	EndsByTTL       = "ttl"     // also while the holder works
 	EndsLate        = "late"    // its TTL, after the waiters have given up
 	EndsNever       = "never"   // unless another deletes it
-	EndsAsCount     = "count"   // all of it is lost at once
-	EndsAsHold      = "hold"    // the units of an order are for sale again
+	EndsWithAnswer  = "answer"  // to its request, or when it is lost
 	EndsWithSession = "session" // its session of the database does
 )
 
 func lockEnds(name string) string {
-	switch name {
-	case "":
-		return ""
-	case MemoryLock:
-		return EndsWithProcess
-	case strategy.SharedLock, RedlockLock, MySQLLock, ZooKeeperLock:
-		return EndsAsLease
-	case NamedLock:
-		return EndsWithSession
-	case CountLock:
-		return EndsAsCount
-	case HoldLock:
-		return EndsAsHold
-	case "reentrant":
-		return EndsLate
-	case "mysql-lock-ownerless":
-		return EndsNever
+	ends, known := map[string]string{
+		"": "", MemoryLock: EndsWithProcess, NamedLock: EndsWithSession, CountLock: EndsWithAnswer, HoldLock: EndsWithAnswer,
+		strategy.SharedLock: EndsAsLease, RedlockLock: EndsAsLease, MySQLLock: EndsAsLease, ZooKeeperLock: EndsAsLease,
+		"reentrant": EndsLate, "mysql-lock-ownerless": EndsNever,
+	}[name]
+	if !known {
+		return EndsByTTL
 	}
-	return EndsByTTL
+	return ends
 }
 
 // find returns the strategy of this name, or the first for an empty name, if the shop can sell that way.
@@ -205,8 +218,8 @@ func find(offers []Offer, name string) (order.Strategy, error) {
 	names := make([]string, len(offers))
 	for i, o := range offers {
 		if o.Name == name || name == "" {
-			if o.Missing != "" {
-				return nil, fmt.Errorf("%s: %s", o.Name, o.Missing)
+			if o.Reason != "" {
+				return nil, fmt.Errorf("%s: %s", o.Name, o.Reason)
 			}
 			return o.Strategy, nil
 		}

@@ -2,10 +2,9 @@ package lab
 
 import (
 	"context"
-	"errors"
+	"encoding/json"
 	"fmt"
 	"slices"
-	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -23,7 +22,7 @@ type Trace struct {
 	dead    atomic.Bool // it has died
 
 	mu        sync.Mutex
-	steps     []step        // the latest of each name and SKU
+	steps     []Taken       // the latest of each name and SKU
 	recording Recording     // but for its state
 	inside    bool          // of a step that has several commands, which do not stop
 	ended     bool          // it was answered
@@ -67,24 +66,12 @@ func Share(ctx context.Context, requests []context.Context) context.Context {
 	}})
 }
 
-// Header returns the steps as Shop-Trace has them, in the order in which they were taken, their times in microseconds
-// since 1970:
-//
-//	begun;at=1763715975000000, read;at=1763715975000320;sku=mug;units=100
+// Header returns the steps as Shop-Trace has them: JSON, in the order in which they were taken.
 func (t *Trace) Header() string {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	all := make([]string, len(t.steps))
-	for i, s := range t.steps {
-		all[i] = fmt.Sprintf("%s;at=%d", s.name, s.at)
-		if s.sku != "" {
-			all[i] += ";sku=" + s.sku
-		}
-		if s.units != nil {
-			all[i] += fmt.Sprintf(";units=%d", *s.units)
-		}
-	}
-	return strings.Join(all, ", ")
+	steps, _ := json.Marshal(t.steps) // it never fails
+	return string(steps)
 }
 
 // End says that the request was answered. What it does afterwards is also recorded, and stepped.
@@ -93,18 +80,18 @@ func (t *Trace) End() {
 	t.cancel(nil)
 }
 
-func (t *Trace) step(s step) {
-	s.at = time.Now().UnixMicro()
+func (t *Trace) step(s Taken) {
+	s.At = time.Now().UnixMicro()
 	t.mu.Lock()
-	t.steps = slices.DeleteFunc(t.steps, func(earlier step) bool { return earlier.name == s.name && earlier.sku == s.sku })
+	t.steps = slices.DeleteFunc(t.steps, func(earlier Taken) bool { return earlier.Step == s.Step && earlier.SKU == s.SKU })
 	t.steps = append(t.steps, s)
 	t.mu.Unlock()
 	if t.recorded() {
 		units := ""
-		if s.units != nil {
-			units = plural(*s.units, "unit")
+		if s.Units != nil {
+			units = plural(*s.Units, "unit")
 		}
-		t.add(KindStep, s.name, units)
+		t.add(KindStep, s.Step, units)
 	}
 }
 
@@ -169,46 +156,30 @@ func (t *Trace) goOn(why string) (stood bool) {
 	return stood
 }
 
-// asked is what a request has asked for: locks, units of counts, or a hold.
+// asked is what a request has asked for: locks, units of counts, or a hold. A function is nil if it cannot do that.
 type asked struct {
-	keys  []string
-	store inspector // of the keys; nil if they do not end by time
-	event string    // the KindStop when they end: RunsOut, CountLost or HoldEnds
+	event  string                                         // the KindStop when it ends: RunsOut, CountLost or HoldEnds
+	end    func(ctx context.Context) (bool, error)        // whether there was anything that ends
+	holder func(ctx context.Context) (lock.Holder, error) // of the first lock
 }
 
-// inspector is a lock whose store names the holder of a key, and which can be taken from its holder.
-type inspector interface {
-	Holder(ctx context.Context, key string) (lock.Holder, error)
-	ForceRelease(ctx context.Context, key string) (lock.Holder, error)
-}
-
-// locks returns the locks that the request has asked for last, and a context for commands that are not recorded.
-func (t *Trace) locks(ctx context.Context) (context.Context, asked, error) {
+// askedLast returns what the request has asked for last, and a context for commands that are not recorded.
+func (t *Trace) askedLast(ctx context.Context) (context.Context, asked) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if t.asked.store == nil {
-		return nil, asked{}, fmt.Errorf("%w: the request of %s has asked for no lock that expires", ErrInvalid, t.name)
-	}
-	return Share(ctx, nil), t.asked, nil
+	return Share(ctx, nil), t.asked
 }
 
 func (t *Trace) expire(ctx context.Context) error {
-	ctx, locks, err := t.locks(ctx)
-	if err != nil {
-		return err
+	ctx, last := t.askedLast(ctx)
+	if last.end == nil {
+		return fmt.Errorf("%w: the request of %s has asked for no lock that expires", ErrInvalid, t.name)
 	}
-	ended := false
-	for _, key := range locks.keys {
-		_, err := locks.store.ForceRelease(ctx, key)
-		if err != nil && !errors.Is(err, lock.ErrLost) { // it was released meanwhile, or does not end by time
-			return err
-		}
-		ended = ended || err == nil
-	}
+	ended, err := last.end(ctx)
 	if ended {
-		t.add(KindStop, locks.event, "")
+		t.add(KindStop, last.event, "")
 	}
-	return nil
+	return err
 }
 
 // change makes a change, which those who look learn of.
@@ -273,11 +244,10 @@ func (all traces) add(kind, text, answer string) (answered func(string)) {
 	}
 }
 
-// asksFor notes what the requests ask for, of whom, and which event it is when that ends.
-func (all traces) asksFor(keys []string, of any, event string) {
-	store, _ := of.(inspector)
+// asksFor notes what the requests ask for.
+func (all traces) asksFor(what asked) {
 	for _, t := range all {
-		t.change(func() { t.asked = asked{keys, store, event} })
+		t.change(func() { t.asked = what })
 	}
 }
 

@@ -184,10 +184,8 @@ func (s *Store) inTxOnce(ctx context.Context, fn func(*tx) error) (err error) {
 	}
 	begun, err := conn.BeginTx(ctx, nil)
 	if err != nil {
-		if classify(err) == refused {
-			drop(conn)
-		}
-		return withCause(ctx, errors.Join(fmt.Errorf("begin: %w", err), s.giveBack(conn)))
+		nothing := func() error { return nil }
+		return withCause(ctx, errors.Join(fmt.Errorf("begin: %w", err), s.finish(conn, nothing, err)))
 	}
 	committing := false
 	defer func() {
@@ -222,7 +220,7 @@ func (s *Store) commit(ctx context.Context, conn *sql.Conn, begun *sql.Tx) error
 	}
 }
 
-// finish ends a transaction by COMMIT or ROLLBACK and returns its connection to the pool. It waits for commitTimeout at
+// finish ends a transaction by COMMIT or ROLLBACK and returns its connection to the pool, but for the one of On. It waits for commitTimeout at
 // most, since neither takes a context. earlier is the error of the transaction so far.
 func (s *Store) finish(conn *sql.Conn, end func() error, earlier error) error {
 	done := make(chan error, 1)
@@ -232,7 +230,9 @@ func (s *Store) finish(conn *sql.Conn, end func() error, earlier error) error {
 		if failed || classify(earlier) == refused {
 			drop(conn)
 		}
-		_ = s.giveBack(conn) // its error is of a connection that the pool drops anyway
+		if conn != s.conn {
+			_ = conn.Close() // its error is of a connection that the pool drops anyway
+		}
 		done <- err
 	}()
 	timeout := time.NewTimer(commitTimeout)
@@ -243,14 +243,6 @@ func (s *Store) finish(conn *sql.Conn, end func() error, earlier error) error {
 	case <-timeout.C:
 		return fmt.Errorf("no answer for %v", commitTimeout)
 	}
-}
-
-// giveBack returns a connection to the pool, except that of On.
-func (s *Store) giveBack(conn *sql.Conn) error {
-	if conn == s.conn {
-		return nil
-	}
-	return conn.Close()
 }
 
 // drop makes the pool close the connection: to a server that refused to work, since another may have taken over its

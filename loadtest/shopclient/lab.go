@@ -12,16 +12,7 @@ import (
 )
 
 // Strategy is a way to sell, as the shop's table of them describes it.
-type Strategy struct {
-	Name      string `json:"name"`
-	Lock      string `json:"lock"`
-	LockEnds  string `json:"lock_ends"` // what ends it where its holder does not: process, lease, ttl, late or never; empty without a lock
-	Take      string `json:"take"`
-	Designed  bool   `json:"designed"`
-	Lesson    string `json:"lesson"`
-	Available bool   `json:"available"`
-	Reason    string `json:"reason,omitempty"` // why it is not
-}
+type Strategy = lab.Offer
 
 // Pick returns the strategies of these names, in their order and each once. The error says what is wrong with a name.
 func Pick(table []Strategy, names []string) (chosen []Strategy, err error) {

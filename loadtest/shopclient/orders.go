@@ -2,11 +2,12 @@ package shopclient
 
 import (
 	"context"
+	"encoding/json"
 	"net/http"
 	"net/url"
-	"regexp"
-	"strconv"
 	"time"
+
+	"example.com/shop/internal/lab"
 )
 
 // Purchase is a request for an order.
@@ -132,29 +133,30 @@ func (t *Trace) Steps() map[string]*int64 {
 	}
 }
 
-var step = regexp.MustCompile(`([a-z-]+);at=(\d+)(?:;sku=([^;,]*))?(?:;units=(\d+))?`)
-
 // parseTrace reads a Shop-Trace header. It returns nil if there is none or if it lacks both the read and the commit:
 // traces are for pictures, an odd one is no error.
 func parseTrace(header, sku string) *Trace {
 	var t Trace
+	var taken []lab.Taken
+	if json.Unmarshal([]byte(header), &taken) != nil {
+		return nil
+	}
 	steps := t.Steps()
-	for _, parts := range step.FindAllStringSubmatch(header, -1) {
-		if parts[1] == "deadlock" {
-			t.Deadlocks, _ = strconv.ParseInt(parts[4], 10, 64)
-		}
-		at, known := steps[parts[1]]
-		if of := parts[3]; !known || of != "" && of != sku {
+	for _, s := range taken {
+		if s.SKU != "" && s.SKU != sku {
 			continue
 		}
-		*at, _ = strconv.ParseInt(parts[2], 10, 64)
-		units, err := strconv.ParseInt(parts[4], 10, 64)
+		if at := steps[s.Step]; at != nil {
+			*at = s.At
+		}
 		switch {
-		case err != nil: // it has none
-		case parts[1] == "read":
-			t.Seen = units
-		case parts[1] == "written":
-			t.Wrote = &units
+		case s.Units == nil:
+		case s.Step == "read":
+			t.Seen = *s.Units
+		case s.Step == "written":
+			t.Wrote = s.Units
+		case s.Step == "deadlock":
+			t.Deadlocks = *s.Units
 		}
 	}
 	if t.Begun == 0 || t.Read == 0 && t.Committed == 0 {

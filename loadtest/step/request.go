@@ -147,8 +147,6 @@ type progress struct {
 	wrote     bool // in this transaction: it has locked the row of the stock
 	readsInTx bool // in this transaction: the row of the stock
 	ends      bool // in this transaction: it has locked the row of an order
-	inserted  bool // in this transaction: an order
-	placed    bool // it has placed its order
 	chosen    bool // by the database, which ended its transaction by a deadlock
 }
 
@@ -161,7 +159,7 @@ func progressOf(events []lab.Event, polls bool) (p progress) {
 		switch {
 		case e.Kind == lab.KindStep && e.Text == "lock-asked":
 			p.asks, p.asksNow = true, true
-		case e.Kind == lab.KindStep && e.Text == "lock-held":
+		case e.Kind == lab.KindStep && (e.Text == "lock-held" || e.Text == "holds"):
 			held, p.waits, p.asks = held+1, false, false
 		case e.Kind == lab.KindStep && e.Text == "lock-contended":
 			p.waits, p.asksNow = true, true
@@ -182,10 +180,7 @@ func progressOf(events []lab.Event, polls bool) (p progress) {
 		case e.Kind == lab.KindSQL && e.Text == "BEGIN":
 			p.inTx = e.Answer == "OK"
 		case e.Kind == lab.KindSQL && (e.Text == "COMMIT" || e.Text == "ROLLBACK"):
-			p.placed = p.placed || p.inserted && e.Text == "COMMIT" && e.Answer == "OK"
-			p.inTx, p.wrote, p.readsInTx, p.ends, p.inserted = false, false, false, false, false
-		case e.Kind == lab.KindSQL && e.Text == "INSERT INTO orders":
-			p.inserted = true
+			p.inTx, p.wrote, p.readsInTx, p.ends = false, false, false, false
 		case e.Kind == lab.KindSQL && endsOrder.MatchString(e.Text):
 			p.ends = p.inTx
 		case e.Kind == lab.KindSQL && strings.HasPrefix(e.Text, "SELECT GET_LOCK("):

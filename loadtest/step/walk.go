@@ -217,7 +217,7 @@ func (w *walk) possible(a act) bool {
 	case dies, works:
 		return !b.finished() && b.at.next != ""
 	}
-	if w.strategy.LockEnds == lab.EndsAsHold && slices.ContainsFunc(w.buyers, func(b *buyer) bool { return b.at.inTx }) {
+	if w.strategy.Lock == lab.HoldLock && slices.ContainsFunc(w.buyers, func(b *buyer) bool { return b.at.inTx }) {
 		return false // the row of the order may be locked, or the file
 	}
 	return !b.dead && b.at.holds && !b.expired && (w.endsByTime() || w.strategy.LockEnds == lab.EndsNever)
@@ -338,11 +338,8 @@ func (w *walk) settle(ctx context.Context) error {
 // look learns how far a buyer has come. What it has taken from a count, and what its order holds, is its own until the answer.
 func (w *walk) look(ctx context.Context, b *buyer) {
 	b.look(ctx, !w.renews())
-	switch w.strategy.LockEnds {
-	case lab.EndsAsCount:
+	if w.strategy.LockEnds == lab.EndsWithAnswer {
 		b.at.holds = b.at.holds && !b.at.answered
-	case lab.EndsAsHold:
-		b.at.holds = b.at.placed && !b.at.answered
 	}
 	b.expired = b.expired && b.at.holds
 }
@@ -395,7 +392,7 @@ func (w *walk) waitsFor(b, other *buyer) bool {
 
 // endsByTime reports whether waiters live to see the strategy's lock run out.
 func (w *walk) endsByTime() bool {
-	return slices.Contains([]string{lab.EndsAsLease, lab.EndsByTTL, lab.EndsAsCount, lab.EndsAsHold}, w.strategy.LockEnds)
+	return slices.Contains([]string{lab.EndsAsLease, lab.EndsByTTL, lab.EndsWithAnswer}, w.strategy.LockEnds)
 }
 
 // renews reports whether the strategy's lock stays for as long as its holder works.

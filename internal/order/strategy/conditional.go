@@ -14,6 +14,11 @@ type Conditional struct {
 
 // Sell lets the UPDATE decide whether there are units. It reads the levels for their prices.
 func (s Conditional) Sell(ctx context.Context, d *order.Draft) error {
+	return s.sellIf(ctx, d, func() error { return nil })
+}
+
+// sellIf is Sell, and rolls back if the last check before the COMMIT returns an error.
+func (s Conditional) sellIf(ctx context.Context, d *order.Draft, last func() error) error {
 	levels, err := s.read(ctx, d)
 	if err != nil {
 		return err
@@ -22,13 +27,10 @@ func (s Conditional) Sell(ctx context.Context, d *order.Draft) error {
 		return err
 	}
 	return s.Store.InTx(ctx, func(tx order.Tx) error {
-		if err := s.lockBuyerAndClaimKey(tx, d); err != nil {
-			return err
-		}
 		// UPDATE ... WHERE available >= ?
-		if err := take(tx, stock.Conditional, d, levels, nil); err != nil {
+		if err := s.claimTakeInsert(tx, stock.Conditional, d, levels, nil); err != nil {
 			return err
 		}
-		return s.insert(tx, d, levels, nil)
+		return last()
 	})
 }

@@ -36,13 +36,7 @@ func (s Locked) Sell(ctx context.Context, d *order.Draft) error {
 		return err
 	}
 	return s.Store.InTx(ctx, func(tx order.Tx) error { // 5. COMMIT
-		if err := s.lockBuyerAndClaimKey(tx, d); err != nil {
-			return err
-		}
-		if err := take(tx, s.Take, d, levels, nil); err != nil { // 4. UPDATE
-			return err
-		}
-		if err := s.insert(tx, d, levels, nil); err != nil {
+		if err := s.claimTakeInsert(tx, s.Take, d, levels, nil); err != nil { // 4. UPDATE
 			return err
 		}
 		return s.InTime(leases)

@@ -25,13 +25,7 @@ func (s None) Sell(ctx context.Context, d *order.Draft) error {
 		return err
 	}
 	return s.Store.InTx(ctx, func(tx order.Tx) error { // 4. COMMIT, or ROLLBACK after an error
-		if err := s.lockBuyerAndClaimKey(tx, d); err != nil {
-			return err
-		}
 		// 3. UPDATE ... SET available = what was read, minus the units
-		if err := take(tx, stock.Overwrite, d, levels, nil); err != nil {
-			return err
-		}
-		return s.insert(tx, d, levels, nil)
+		return s.claimTakeInsert(tx, stock.Overwrite, d, levels, nil)
 	})
 }

@@ -46,13 +46,7 @@ func (s Optimistic) try(ctx context.Context, d *order.Draft) error {
 		return err
 	}
 	return s.Store.InTx(ctx, func(tx order.Tx) error {
-		if err := s.lockBuyerAndClaimKey(tx, d); err != nil {
-			return err
-		}
 		// UPDATE ... WHERE available = what was read
-		if err := take(tx, stock.Optimistic, d, levels, nil); err != nil {
-			return err
-		}
-		return s.insert(tx, d, levels, nil)
+		return s.claimTakeInsert(tx, stock.Optimistic, d, levels, nil)
 	})
 }

@@ -7,6 +7,7 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
+	"example.com/shop/internal/lock"
 	"example.com/shop/internal/order"
 )
 
@@ -20,14 +21,25 @@ type PreDeduct struct {
 
 // Sell takes the units from the counts, and then from the database. Units that the database does not sell are given back.
 func (s PreDeduct) Sell(ctx context.Context, d *order.Draft) error {
-	taken, err := takeCounted(ctx, s.Redis, d, s.load) // 1. in Redis: DECRBY, if enough are left
+	taken, err := takeCounted(ctx, s, d) // 1. in Redis: DECRBY, if enough are left
 	if err == nil {
 		err = Conditional{s.Shop}.Sell(ctx, d) // 2. in the database: UPDATE ... WHERE available >= ?
 	}
 	if err != nil && !errors.Is(err, order.ErrUnknownOutcome) {
-		giveBack(ctx, s.Redis, taken) // 3. INCRBY, unless the process has died or Redis does not answer
+		s.giveBack(ctx, taken) // 3. INCRBY, unless the process has died or Redis does not answer
 	}
 	return err
+}
+
+// giveBack adds units to their counts.
+func (s PreDeduct) giveBack(ctx context.Context, lines []order.Line) {
+	for _, line := range lines {
+		s.Redis.IncrBy(context.WithoutCancel(ctx), countKey(line.SKU), line.Units)
+	}
+}
+
+func (s PreDeduct) ask(ctx context.Context, _ *order.Draft, line order.Line) (answer string, err error) {
+	return takeUnits.Eval(ctx, s.Redis, []string{countKey(line.SKU)}, line.Units).Text()
 }
 
 // load begins a count with the units that the database has. With NX, a count that another instance has begun stays.
@@ -43,7 +55,7 @@ func (s PreDeduct) load(ctx context.Context, line order.Line) error {
 func countKey(sku string) string { return "count:{" + Key(sku) + "}" }
 
 // takeUnits takes units from a count, if enough are left.
-const takeUnitsSource = `
+var takeUnits = newScript("take-units", `
 	local left = redis.call("GET", KEYS[1])
 	if not left then
 		return "unknown"
@@ -52,40 +64,49 @@ const takeUnitsSource = `
 		return "too few"
 	end
 	redis.call("DECRBY", KEYS[1], ARGV[1])
-	return "taken"`
+	return "taken"`)
 
-var takeUnits = redis.NewScript(takeUnitsSource)
+func newScript(name, source string) lock.Script {
+	return lock.Script{Script: redis.NewScript(source), Name: name, Source: source}
+}
 
-// takeCounted takes the units of all lines from their counts, which load begins where there is none. It also returns the lines
-// that it has taken if a later one fails.
-func takeCounted(
-	ctx context.Context, client redis.UniversalClient, d *order.Draft, load func(context.Context, order.Line) error,
-) (taken []order.Line, err error) {
-	for _, line := range d.Lines {
-		answer := "unknown"
-		for answer == "unknown" {
-			answer, err = takeUnits.Eval(ctx, client, []string{countKey(line.SKU)}, line.Units).Text()
-			if err != nil {
-				return taken, noCount(line.SKU, err)
+// counter keeps a count of each SKU's units in Redis.
+type counter interface {
+	// ask takes the units of a line from its count. The answer is "taken", "too few", "unknown" for a count that load has to
+	// begin, or "wait".
+	ask(ctx context.Context, d *order.Draft, line order.Line) (answer string, err error)
+	load(ctx context.Context, line order.Line) error
+}
+
+// takeCounted takes the units of all lines. It also returns the lines that it has taken if a later one fails.
+func takeCounted(ctx context.Context, by counter, d *order.Draft) (taken []order.Line, err error) {
+	for _, line := range d.Sorted() {
+		answer := ""
+		for try := 0; answer != "taken"; try++ {
+			switch answer, err = by.ask(ctx, d, line); answer {
+			case "taken":
+				taken = append(taken, line)
+			case "too few":
+				err = order.ErrSoldOut
+			case "unknown":
+				err = by.load(ctx, line)
+			case "wait":
+				err = order.Pause(ctx, backOff(min(try, 5)))
+			default:
+				err = noCount(err)
 			}
-			if answer == "unknown" {
-				err = load(ctx, line)
+			if ctx.Err() != nil {
+				err = context.Cause(ctx)
 			}
 			if err != nil {
-				return taken, err
+				return taken, fmt.Errorf("sku %q: %w", line.SKU, err)
 			}
 		}
-		if answer != "taken" {
-			return taken, fmt.Errorf("sku %q: %w", line.SKU, order.ErrSoldOut)
-		}
-		taken = append(taken, line)
 	}
 	return taken, nil
 }
 
-// giveBack adds units to their counts.
-func giveBack(ctx context.Context, client redis.UniversalClient, lines []order.Line) {
-	for _, line := range lines {
-		client.IncrBy(context.WithoutCancel(ctx), countKey(line.SKU), line.Units)
-	}
+// noCount is the error of a count. The cause is not wrapped: a transaction would take it for the database's, and run again.
+func noCount(err error) error {
+	return fmt.Errorf("%w: count: %v", lock.ErrNoAnswer, err) //nolint:errorlint // see above
 }

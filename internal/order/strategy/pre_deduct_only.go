@@ -4,8 +4,6 @@ import (
 	"context"
 	"errors"
 
-	"github.com/redis/go-redis/v9"
-
 	"example.com/shop/internal/order"
 )
 
@@ -13,18 +11,17 @@ import (
 // is to follow some day. A count that is lost is begun again with units that are sold already, and so is one that two
 // instances begin.
 type PreDeductOnly struct {
-	Shop
-	Redis redis.UniversalClient
+	PreDeduct
 }
 
 // Sell takes the units from the counts and writes the order.
 func (s PreDeductOnly) Sell(ctx context.Context, d *order.Draft) error {
-	taken, err := takeCounted(ctx, s.Redis, d, s.load) // 1. in Redis: DECRBY, if enough are left
+	taken, err := takeCounted(ctx, s, d) // 1. in Redis: DECRBY, if enough are left
 	if err == nil {
 		err = s.write(ctx, d) // 2. in the database: INSERT
 	}
 	if err != nil && !errors.Is(err, order.ErrUnknownOutcome) {
-		giveBack(ctx, s.Redis, taken)
+		s.giveBack(ctx, taken)
 	}
 	return err
 }

@@ -36,14 +36,8 @@ func (s Redis) Sell(ctx context.Context, d *order.Draft) error {
 	// It sells once more with a higher fence if the lock's store has lost its fences.
 	return s.raisingFence(ctx, d, leases, func() error {
 		return s.Store.InTx(ctx, func(tx order.Tx) error { // 5. COMMIT, or ROLLBACK after an error
-			if err := s.lockBuyerAndClaimKey(tx, d); err != nil {
-				return err
-			}
 			// 4. UPDATE ... WHERE available >= ? AND fence < ?
-			if err := take(tx, stock.Fenced, d, levels, leases); err != nil {
-				return err
-			}
-			if err := s.insert(tx, d, levels, leases); err != nil {
+			if err := s.claimTakeInsert(tx, stock.Fenced, d, levels, leases); err != nil {
 				return err
 			}
 			return s.InTime(leases)

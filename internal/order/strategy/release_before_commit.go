@@ -33,13 +33,7 @@ func (s ReleaseBeforeCommit) Sell(ctx context.Context, d *order.Draft) error {
 		return err
 	}
 	return s.Store.InTx(ctx, func(tx order.Tx) error { // 6. COMMIT
-		if err := s.lockBuyerAndClaimKey(tx, d); err != nil {
-			return err
-		}
-		if err := take(tx, stock.Overwrite, d, levels, nil); err != nil { // 4. UPDATE
-			return err
-		}
-		if err := s.insert(tx, d, levels, nil); err != nil {
+		if err := s.claimTakeInsert(tx, stock.Overwrite, d, levels, nil); err != nil { // 4. UPDATE
 			return err
 		}
 		if err := s.InTime(leases); err != nil {

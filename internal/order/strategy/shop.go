@@ -41,6 +41,17 @@ func (s Shop) read(ctx context.Context, d *order.Draft) (order.Levels, error) {
 // think pauses between reading and writing, as long as the draft says.
 func think(ctx context.Context, d *order.Draft) error { return order.Pause(ctx, d.Think) }
 
+// claimTakeInsert is all that a transaction writes: the order's key, the changes of the stock and the order with its movements.
+func (s Shop) claimTakeInsert(tx order.Tx, mode stock.TakeMode, d *order.Draft, levels order.Levels, leases Leases) error {
+	if err := s.lockBuyerAndClaimKey(tx, d); err != nil {
+		return err
+	}
+	if err := take(tx, mode, d, levels, leases); err != nil {
+		return err
+	}
+	return s.insert(tx, d, levels, leases)
+}
+
 // lockBuyerAndClaimKey locks the row of the order's buyer and writes the row of its idempotency key.
 func (s Shop) lockBuyerAndClaimKey(tx order.Tx, d *order.Draft) error {
 	if s.MaxOpen > 0 { // a limit on units needs no such lock: a transaction that takes units holds the SKU's row
