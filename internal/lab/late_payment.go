@@ -29,10 +29,13 @@ func (s latePayment) Sell(ctx context.Context, d *order.Draft) error {
 	paying := workIn(ctx).of()
 	paying.add(KindStep, stepHolds, "")
 	paying.asksFor(asked{event: HoldEnds, end: func(ctx context.Context) (bool, error) { return s.makeDue(ctx, d.ID) }})
-	if s.guarded { // 3. the provider says that it is paid
-		return s.move(ctx, d)
+	if !s.guarded { // 3. the provider says that it is paid
+		return s.overwrite(ctx, d)
 	}
-	return s.overwrite(ctx, d)
+	// A guarded move, under the lock of the order's row, from pending and not due to paid. Otherwise order.ErrExpired tells the
+	// payment service to give the money back.
+	_, err := s.orders.Pay(ctx, order.EndRequest{Buyer: d.Buyer, OrderID: d.ID})
+	return err
 }
 
 // sweep expires orders of exactly these SKUs that are due.
@@ -62,13 +65,6 @@ func (s latePayment) overwrite(ctx context.Context, d *order.Draft) error {
 		return errors.Join(err, tx.Rollback())
 	}
 	return tx.Commit()
-}
-
-// move pays an order that is pending and not due, under the lock of its row. Otherwise order.ErrExpired tells the
-// payment service to give the money back.
-func (s latePayment) move(ctx context.Context, d *order.Draft) error {
-	_, err := s.orders.Pay(ctx, order.EndRequest{Buyer: d.Buyer, OrderID: d.ID})
-	return err
 }
 
 // makeDue makes an order due, if it is pending.

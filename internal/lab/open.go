@@ -42,10 +42,7 @@ func (l *teaching) open(ctx context.Context, p *app.Parts) (_ order.Strategy, er
 	} else {
 		batch = p.NewSeller("batch", nil) //nolint:contextcheck // as above
 	}
-	l.offers = Offers(Parts{
-		Shop: p.Shop, Lanes: lanes, Batch: batch, Lockers: l.lockers, Redis: p.Redis, Ends: p.Seller,
-		Database: p.Database, LockWait: p.LockWait,
-	}, l.settings.missing())
+	l.offers = Offers(Parts{Parts: p, Lanes: lanes, Batch: batch, Lockers: l.lockers}, l.settings.missing())
 	first := slices.IndexFunc(l.offers, func(o Offer) bool { return o.Name == p.Strategy })
 	l.offers = slices.Insert(slices.Delete(slices.Clone(l.offers), first, first+1), 0, l.offers[first])
 	l.redis = RedisVersion(ctx, p.Redis)

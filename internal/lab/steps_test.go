@@ -15,6 +15,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"example.com/shop/internal/app"
 	"example.com/shop/internal/lock"
 	"example.com/shop/internal/order"
 	"example.com/shop/internal/order/strategy"
@@ -33,7 +34,7 @@ func TestTrace_steps(t *testing.T) {
 		MemoryLock: Locker(strategy.LockerOf(memory)), strategy.SharedLock: Locker(strategy.LockerOf(memory)),
 	}
 	shop := strategy.Shop{Store: Store(st)}
-	offers := Offers(Parts{Shop: shop, Lockers: lockers}, nil)
+	offers := Offers(Parts{Parts: &app.Parts{Shop: shop}, Lockers: lockers}, nil)
 	r := new(Recorder)
 	for i, c := range []struct {
 		strategy string
@@ -141,7 +142,7 @@ func TestRecording_line(t *testing.T) {
 		locks[name] = Locker(locker)
 	}
 	shop := strategy.Shop{Store: Store(st)}
-	offers := Offers(Parts{Shop: shop, Lockers: locks}, nil)
+	offers := Offers(Parts{Parts: &app.Parts{Shop: shop}, Lockers: locks}, nil)
 	for name, want := range map[string][]string{
 		"none":         {"none.go s.read(", "none.go s.Store.InTx(", "none.go stock.Overwrite", "none.go s.Store.InTx("},
 		"get-then-del": {"wronglocks.go client.Do(", "locked.go s.read(", "locked.go s.Store.InTx(", "locked.go s.Take", "locked.go s.Store.InTx(", "wronglocks.go client.Get(", "wronglocks.go client.Del("},

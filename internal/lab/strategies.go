@@ -10,10 +10,10 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
+	"example.com/shop/internal/app"
 	"example.com/shop/internal/order"
 	"example.com/shop/internal/order/strategy"
 	"example.com/shop/internal/stock"
-	"example.com/shop/internal/store"
 )
 
 // Names of the locks of correct strategies beside strategy.SharedLock: keys of the lockers that Offers takes, except the last
@@ -26,12 +26,6 @@ const (
 	NamedLock     = "named" // of MySQL
 	CountLock     = "count" // a count in Redis, from which buyers take units
 	HoldLock      = "hold"  // of the units of an order, until it is paid
-)
-
-// Times of pre-deduct-reconciled.
-const (
-	countDeadline = 5 * time.Second
-	countPatience = 30 * time.Second
 )
 
 // Offer is a strategy and its description.
@@ -49,13 +43,9 @@ type Offer struct {
 
 // Parts are what a shop's strategies sell by.
 type Parts struct {
-	strategy.Shop
+	*app.Parts
 	Lanes, Batch order.Strategy             // the strategies of these names
 	Lockers      map[string]strategy.Locker // by the names of their locks
-	Redis        redis.UniversalClient      // keeps counts
-	Ends         order.Ender                // of orders that are paid late
-	Database     *store.Store               // itself, for connections of their own
-	LockWait     time.Duration              // for a named lock
 }
 
 // Offers returns the table of all strategies, the default first. A new strategy is a new row. A strategy for which missing has
@@ -69,7 +59,7 @@ func Offers(p Parts, missing map[string]string) []Offer {
 		if slices.Contains(strategy.Names(), o.Name) {
 			o.Strategy = strategy.New(o.Name, p.Shop, o.Strategy, p.Lockers[strategy.SharedLock])
 		} else {
-			o.Strategy = order.Replaying{Store: p.Store, Next: o.Strategy}
+			o.Strategy = order.Replaying{Store: p.Shop.Store, Next: o.Strategy}
 		}
 	}
 	return all
@@ -79,7 +69,7 @@ func Offers(p Parts, missing map[string]string) []Offer {
 func (p Parts) right() []Offer {
 	shop, lockers := p.Shop, p.Lockers
 	fenced := func(lock string) order.Strategy { return strategy.Redis{Shop: shop, Locker: lockers[lock]} }
-	reconciled := strategy.PreDeductReconciled{Shop: shop, Redis: p.Redis, Deadline: countDeadline, Patience: countPatience}
+	reconciled := strategy.PreDeductReconciled{Shop: shop, Redis: p.Redis, Deadline: 5 * time.Second, Patience: 30 * time.Second}
 	return []Offer{
 		{Name: "lanes", Lock: strategy.SharedLock, Take: "fenced", Designed: true, Strategy: p.Lanes,
 			Lesson: "Everyone who waits in an instance, for whatever SKUs, is sold to by one transaction, under the leases of these SKUs: one commit for hundreds of orders."},
@@ -167,7 +157,7 @@ func (p Parts) at(level sql.IsolationLevel) order.Strategy {
 }
 
 func (p Parts) latePayment(guarded bool) order.Strategy {
-	orders := order.New(order.Config{Store: p.Store, Ends: p.Ends})
+	orders := order.New(order.Config{Store: p.Shop.Store, Ends: p.Seller})
 	return latePayment{Shop: p.Shop, orders: orders, db: p.Database, guarded: guarded}
 }
 
@@ -215,15 +205,13 @@ func lockEnds(name string) string {
 
 // find returns the strategy of this name, or the first for an empty name, if the shop can sell that way.
 func find(offers []Offer, name string) (order.Strategy, error) {
-	names := make([]string, len(offers))
-	for i, o := range offers {
-		if o.Name == name || name == "" {
-			if o.Reason != "" {
-				return nil, fmt.Errorf("%s: %s", o.Name, o.Reason)
-			}
-			return o.Strategy, nil
-		}
-		names[i] = o.Name
+	i := slices.IndexFunc(offers, func(o Offer) bool { return o.Name == name || name == "" })
+	switch {
+	case i < 0:
+		names := order.Map(offers, func(o Offer) string { return o.Name })
+		return nil, fmt.Errorf("unknown strategy %.80q: want one of %s", name, strings.Join(names, ", "))
+	case !offers[i].Available:
+		return nil, fmt.Errorf("%s: %s", offers[i].Name, offers[i].Reason)
 	}
-	return nil, fmt.Errorf("unknown strategy %.80q: want one of %s", name, strings.Join(names, ", "))
+	return offers[i].Strategy, nil
 }

@@ -17,6 +17,7 @@ import (
 	"github.com/redis/go-redis/v9"
 	"go.uber.org/goleak"
 
+	"example.com/shop/internal/app"
 	"example.com/shop/internal/lab"
 	"example.com/shop/internal/lock"
 	"example.com/shop/internal/lock/mysqllock"
@@ -94,9 +95,9 @@ func (c config) open(t testing.TB, change ...func(*config)) *bundle {
 	c.batch.Locker = lockers[strategy.SharedLock]
 	b.lanes = batch.New(c.batch)
 
-	b.offers = lab.Offers(lab.Parts{
-		Shop: c.batch.Shop, Lanes: b.lanes, Batch: b.batches, Lockers: lockers, Redis: c.counts, Ends: b.lanes, Database: c.db, LockWait: c.maxWait,
-	}, nil)
+	parts := &app.Parts{Shop: c.batch.Shop, Redis: c.counts, Seller: b.lanes, Database: c.db}
+	parts.LockWait = c.maxWait
+	b.offers = lab.Offers(lab.Parts{Parts: parts, Lanes: b.lanes, Batch: b.batches, Lockers: lockers}, nil)
 	t.Cleanup(func() {
 		b.lanes.Close()
 		b.batches.Close()
