@@ -32,8 +32,8 @@ func (s latePayment) Sell(ctx context.Context, d *order.Draft) error {
 	if !s.guarded { // 3. the provider says that it is paid
 		return s.overwrite(ctx, d)
 	}
-	// A guarded move, under the lock of the order's row, from pending and not due to paid. Otherwise order.ErrExpired tells the
-	// payment service to give the money back.
+	// An order that is pending and not due becomes paid, under the lock of its row. Otherwise order.ErrExpired tells the payment
+	// service to give the money back.
 	_, err := s.orders.Pay(ctx, order.EndRequest{Buyer: d.Buyer, OrderID: d.ID})
 	return err
 }

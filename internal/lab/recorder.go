@@ -53,14 +53,16 @@ const (
 	Expire Move = "expire" // let the locks that it has asked for last run out, whoever holds them; the holder does not notice
 )
 
+// KindStops of Expire: of a lock, of a count in Redis, which is deleted as by FLUSHALL, and of an order, which is due.
 const (
-	// Longest is how long a stop lasts that no Move ends; less by the limit of a request, a transaction (30 s) or a COMMIT (10 s).
-	Longest = 10 * time.Minute
-
-	// KindStops of Expire: of a lock, of a count in Redis, which is deleted as by FLUSHALL, and of an order, which is due.
 	RunsOut   = "the lock runs out"
 	CountLost = "the count is lost"
 	HoldEnds  = "the hold ends"
+)
+
+const (
+	// Longest is how long a stop lasts that no Move ends; less by the limit of a request, a transaction (30 s) or a COMMIT (10 s).
+	Longest = 10 * time.Minute
 
 	maxRecordings = 64 // the oldest goes first
 )

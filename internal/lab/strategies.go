@@ -187,7 +187,7 @@ const (
 	EndsByTTL       = "ttl"     // also while the holder works
 	EndsLate        = "late"    // its TTL, after the waiters have given up
 	EndsNever       = "never"   // unless another deletes it
-	EndsWithAnswer  = "answer"  // to its request, or when it is lost
+	EndsWithAnswer  = "answer"  // the answer to its request does, or it is lost
 	EndsWithSession = "session" // its session of the database does
 )
 

@@ -13,9 +13,9 @@ import (
 	"example.com/shop/internal/order"
 )
 
-// PreDeductReconciled is PreDeduct made right. Beside the count, Redis keeps who has taken units and has not written its order
-// yet, and when that is overdue. A buyer is refused only once nobody can give units back; until then it waits. A buyer who
-// finds the count missing, or an order overdue, counts again from the database.
+// PreDeductReconciled is PreDeduct made right. Beside the count, Redis keeps which orders have taken units and are not
+// written yet, and when each is overdue. A buyer is refused only once no order can give units back; until then it waits. A
+// buyer who finds the count missing, or an order overdue, counts again from the database.
 //
 // Before its COMMIT, a transaction that holds the row of the stock checks that Redis still knows its order. Counting again
 // waits for the same row, so that an order which a new count does not know is never written: a count that was lost lets in no
@@ -112,11 +112,11 @@ func reconciledKeys(sku string) []string {
 // takingsKey is the key of a sorted set: what each order has taken, by when it is overdue, in seconds since 1970.
 func takingsKey(sku string) string { return "takings:{" + Key(sku) + "}" }
 
+// taking is an element of that set: the units, and the ID of the order.
 func taking(d *order.Draft, line order.Line) string { return fmt.Sprintf("%d:%s", line.Units, d.ID) }
 
-// takenBy returns the ID of the order.
-func takenBy(taking string) string {
-	_, id, _ := strings.Cut(taking, ":")
+func takenBy(taking string) (id string) {
+	_, id, _ = strings.Cut(taking, ":")
 	return id
 }
 

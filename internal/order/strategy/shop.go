@@ -41,7 +41,7 @@ func (s Shop) read(ctx context.Context, d *order.Draft) (order.Levels, error) {
 // think pauses between reading and writing, as long as the draft says.
 func think(ctx context.Context, d *order.Draft) error { return order.Pause(ctx, d.Think) }
 
-// claimTakeInsert is all that a transaction writes: the order's key, the changes of the stock and the order with its movements.
+// claimTakeInsert claims the order's key, takes its units and inserts the order: all that a transaction writes.
 func (s Shop) claimTakeInsert(tx order.Tx, mode stock.TakeMode, d *order.Draft, levels order.Levels, leases Leases) error {
 	if err := s.lockBuyerAndClaimKey(tx, d); err != nil {
 		return err
