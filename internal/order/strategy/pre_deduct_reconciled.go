@@ -14,7 +14,7 @@ import (
 )
 
 // PreDeductReconciled is PreDeduct made right. Beside the count, Redis keeps which orders have taken units and are not
-// written yet, and when each is overdue. A buyer is refused only once no order can give units back; until then it waits. A
+// written yet, and when each is overdue. A buyer is refused only once nobody can give units back; until then it waits. A
 // buyer who finds the count missing, or an order overdue, counts again from the database.
 //
 // Before its COMMIT, a transaction that holds the row of the stock checks that Redis still knows its order. Counting again
