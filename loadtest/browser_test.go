@@ -353,7 +353,7 @@ func TestUI_language(t *testing.T) {
 // "The report needs nothing but itself", and fits a phone, a screen and paper.
 func TestReport_in_Chromium(t *testing.T) {
 	var page bytes.Buffer
-	if err := web.WriteReport(&page, loadReport(t, "web/testdata/report.json")); err != nil {
+	if err := web.WriteReport(&page, loadReport(t, "web/testdata/report.json"), "en"); err != nil {
 		t.Fatal(err)
 	}
 	path := filepath.Join(t.TempDir(), "report.html")

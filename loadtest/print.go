@@ -71,9 +71,9 @@ func (s screen) table(r result.Report) string {
 	columns := slices.DeleteFunc(result.Columns(), func(c result.Column) bool {
 		return !slices.ContainsFunc(r.Strategies, func(s result.Strategy) bool { return c.Number(s) > 0 })
 	})
-	header := table.Row{"strategy"}
+	header := table.Row{lang.Text(s.lang, "strategy")}
 	for _, c := range columns {
-		header = append(header, c.Name)
+		header = append(header, lang.Text(s.lang, c.Name))
 	}
 	var rows []table.Row
 	for _, strategy := range r.Strategies {
@@ -83,7 +83,7 @@ func (s screen) table(r result.Report) string {
 		}
 		rows = append(rows, append(row, s.verdict(strategy)))
 	}
-	return stats.Fold(screenWidth, append(header, "verdict"), rows, 2, len(columns)+1)
+	return stats.Fold(screenWidth, append(header, lang.Text(s.lang, "verdict")), rows, 2, len(columns)+1)
 }
 
 // verdict is the strategy's word. A wrong strategy that was not caught is neither good nor bad news.
@@ -116,15 +116,15 @@ func (s screen) explanation(r result.Report) string {
 	for _, strategy := range r.Strategies {
 		hang(&b, screenWidth, strategy.Name, indent, lang.Text(s.lang, strategy.Lesson))
 		hang(&b, screenWidth, "", indent, strategy.Outcome(s.lang))
-		for _, remark := range strategy.Remarks() {
+		for _, remark := range strategy.Remarks(s.lang) {
 			hang(&b, screenWidth, "", indent, "- "+remark)
 		}
 		b.WriteByte('\n')
 	}
 	if len(r.NotRun) > 0 {
-		b.WriteString("Not run:\n")
+		b.WriteString(lang.Text(s.lang, "Not run:") + "\n")
 		for _, n := range r.NotRun {
-			hang(&b, screenWidth, n.Name, max(indent, len(n.Name)+2), n.Reason+".")
+			hang(&b, screenWidth, n.Name, max(indent, len(n.Name)+2), lang.Text(s.lang, n.Reason)+lang.Text(s.lang, "."))
 		}
 		b.WriteByte('\n')
 	}
@@ -143,10 +143,10 @@ func hang(b *strings.Builder, width int, name string, indent int, paragraph stri
 // follow shows how a race goes, on a terminal, until end is called, which writes a last line.
 func (s screen) follow(strategy string, buyers int, t *crowd.Tally) (end func()) {
 	line := func() string {
-		line := fmt.Sprintf("%s: %s of %s buyers connected, %s orders, %s refused", strategy, humanize.Comma(t.Connected.Load()),
+		line := lang.Text(s.lang, "%s: %s of %s buyers connected, %s orders, %s refused", strategy, humanize.Comma(t.Connected.Load()),
 			humanize.Comma(int64(buyers)), humanize.Comma(t.Ordered.Load()), humanize.Comma(t.Refused.Load()))
 		if n := t.Errors.Load(); n > 0 {
-			line += ", " + humanize.Comma(n) + " errors"
+			line += lang.Text(s.lang, ", %s errors", humanize.Comma(n))
 		}
 		return line
 	}

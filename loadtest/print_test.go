@@ -51,15 +51,15 @@ redis        100         0      900      1,400  9.4 ms   12.3s  correct
 	long.Name, long.Undersold, long.Errors, long.Verdict = "release-before-commit", 99_900, 100_000, result.Inconsistent
 	got = screen{lang: "zh"}.table(result.Report{Strategies: []result.Strategy{long, redis()}})
 	want = `
-strategy               orders  oversold  undersold  refused   errors  answers/s
-───────────────────────────────────────────────────────────────────────────────
-release-before-commit     431       331     99,900      569  100,000      1,885
-redis                     100         0          0      900        0      1,400
+策略                   订单  超卖    少卖  拒绝     错误  答复/秒     p50
+─────────────────────────────────────────────────────────────────────────
+release-before-commit   431   331  99,900   569  100,000    1,885  212 ms
+redis                   100     0       0   900        0    1,400  9.4 ms
 
-strategy                  p50     p99  verdict
-─────────────────────────────────────────────────
-release-before-commit  212 ms  499 ms  账目不一致
-redis                  9.4 ms   12.3s  正确
+策略                      p99  结论
+─────────────────────────────────────────
+release-before-commit  499 ms  账目不一致
+redis                   12.3s  正确
 `[1:]
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("table that is too wide (-want +got):\n%s", diff)

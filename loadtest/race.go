@@ -15,6 +15,7 @@ import (
 
 	"example.com/shop/loadtest/crowd"
 	"example.com/shop/loadtest/faults"
+	"example.com/shop/loadtest/lang"
 	"example.com/shop/loadtest/result"
 	"example.com/shop/loadtest/shopclient"
 	"example.com/shop/loadtest/shops"
@@ -54,9 +55,10 @@ func (l loadTest) run(ctx context.Context) (err error) {
 	}
 	r := l.report(shop)
 	var lead strings.Builder
-	hang(&lead, screenWidth, "", 0, r.Run.Lead())
-	hang(&lead, screenWidth, "", 0, fmt.Sprintf("Think time between reading stock and writing it: %v.", l.Think))
-	hang(&lead, screenWidth, "", 0, fmt.Sprintf("Database: %s. Redis: %s.", r.Machine.Database, r.Machine.Redis))
+	database, redis := r.Machine.Servers(l.Lang)
+	hang(&lead, screenWidth, "", 0, r.Run.Lead(l.Lang))
+	hang(&lead, screenWidth, "", 0, lang.Text(l.Lang, "Think time between reading stock and writing it: %v.", l.Think))
+	hang(&lead, screenWidth, "", 0, lang.Text(l.Lang, "Database: %s. Redis: %s.", database, redis))
 	if _, err := fmt.Fprintln(l.screen.out, lead.String()); err != nil {
 		return err
 	}
@@ -215,11 +217,11 @@ func (l loadTest) report(shop shopclient.Lab) result.Report {
 // save writes the report to the files that were asked for.
 func (l loadTest) save(r result.Report) error {
 	err := errors.Join(
-		result.Save(l.HTML, l.screen.json, func(w io.Writer) error { return web.WriteReport(w, r) }),
-		result.Save(l.SVG, l.screen.json, func(w io.Writer) error { return web.WriteBars(w, r) }),
+		result.Save(l.HTML, l.screen.json, func(w io.Writer) error { return web.WriteReport(w, r, l.Lang) }),
+		result.Save(l.SVG, l.screen.json, func(w io.Writer) error { return web.WriteBars(w, r, l.Lang) }),
 		result.Save(l.JSON, l.screen.json, result.JSON(r)))
 	if err == nil && l.HTML != "" {
-		fmt.Fprintf(l.screen.out, "\nThe report is in %s\n", l.HTML)
+		fmt.Fprintf(l.screen.out, "\n%s\n", lang.Text(l.Lang, "The report is in %s", l.HTML))
 	}
 	return err
 }

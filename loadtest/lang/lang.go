@@ -25,20 +25,41 @@ var chinese = sync.OnceValue(func() (texts map[string]string) { //nolint:gocheck
 	return texts
 })
 
-// Flag is the language of a command's explanations and verdicts. Tables and timelines are in English, and so are files.
+// Flag is the language of what a command prints, and of the pages and pictures that it writes. Help, errors, JSON and the words
+// of servers are English.
 type Flag struct {
 	Lang string `enum:"en,zh" default:"en" help:"Language of what is printed: en, or zh for Chinese."`
 }
 
 // Text returns a text in a language, with its values as by fmt.Sprintf if it has any. What has no translation is English.
 func Text(language, english string, values ...any) string {
-	if translated := chinese()[english]; language == "zh" && translated != "" {
-		english = translated
+	if language == "zh" {
+		english = translated(english)
 	}
 	if len(values) == 0 {
 		return english
 	}
 	return fmt.Sprintf(english, values...)
+}
+
+var number = regexp.MustCompile(`\d+(?:[,.]\d+)*`)
+
+// translated returns the Chinese of a text. The key of a text that has its numbers already may have {n} for each of them, and what
+// stands before and behind a colon may have keys of its own.
+func translated(english string) string {
+	if text := chinese()[english]; text != "" {
+		return text
+	}
+	if text := chinese()[number.ReplaceAllString(english, "{n}")]; text != "" {
+		for _, n := range number.FindAllString(english, -1) {
+			text = strings.Replace(text, "{n}", n, 1)
+		}
+		return text
+	}
+	if what, why, both := strings.Cut(english, ": "); both && translated(what) != what {
+		return translated(what) + "：" + translated(why)
+	}
+	return english
 }
 
 const wide = `\p{Han}，。；：、（）？！`

@@ -133,17 +133,32 @@ func Save(file string, stdout io.Writer, write func(io.Writer) error) error {
 	return nil
 }
 
-// Lead says what was wanted, and from whom.
-func (r Run) Lead() string {
-	from := english.Plural(r.Instances, "shop instance", "")
+// Lead says what was wanted, and from whom, in a language.
+func (r Run) Lead(language string) string {
+	from := lang.Text(language, english.Plural(r.Instances, "shop instance", ""))
 	if r.Target != "" {
 		from = r.Target
 	}
-	when := "all at once"
+	when := lang.Text(language, "all at once")
 	if r.Seconds > 0 {
-		when = fmt.Sprintf("again and again for %v s", r.Seconds)
+		when = lang.Text(language, "again and again for %v s", r.Seconds)
 	}
-	return fmt.Sprintf("%s buyers want one of %s units each, %s, from %s.", humanize.Comma(int64(r.Buyers)), humanize.Comma(r.Stock), when, from)
+	return lang.Text(language, "%s buyers want one of %s units each, %s, from %s.", humanize.Comma(int64(r.Buyers)), humanize.Comma(r.Stock), when, from)
+}
+
+// Servers names the database and the Redis, in a language.
+func (m Machine) Servers(language string) (database, redis string) {
+	name := func(server string) string {
+		if shop, its := strings.CutPrefix(server, "behind "); its {
+			return lang.Text(language, "behind %s", shop)
+		}
+		kind, address, named := strings.Cut(server, " at ")
+		if !named {
+			return lang.Text(language, server)
+		}
+		return lang.Text(language, "%s at %s", lang.Text(language, kind), address)
+	}
+	return name(m.Database), name(m.Redis)
 }
 
 // Outcome is the result in one sentence, in a language.
@@ -166,15 +181,15 @@ func (s Strategy) Outcome(language string) string {
 	return lang.Text(language, "Sold %s units of %s, none twice, and turned %s away.", sold, supplied, turnedAway)
 }
 
-// Remarks are findings and notes, for people. What is wrong inside the books of a shop that oversold on purpose is the
+// Remarks are findings and notes, for people, in a language. What is wrong inside the books of a shop that oversold on purpose is the
 // same mistake once more and is left to the JSON.
-func (s Strategy) Remarks() []string {
+func (s Strategy) Remarks(language string) []string {
 	var lines []string
 	if s.Designed || s.Verdict == Inconsistent {
 		lines = append(lines, s.Findings...)
 	}
 	if s.NotCaught() {
-		lines = append(lines, "not caught in this race; caught by: go run ./loadtest step "+s.Name)
+		lines = append(lines, lang.Text(language, "not caught in this race; caught by: go run ./loadtest step %s", s.Name))
 	}
 	lines = append(lines, s.Notes...)
 	if s.Retries > 0 {
@@ -182,6 +197,9 @@ func (s Strategy) Remarks() []string {
 	}
 	if s.Deadlocks > 0 {
 		lines = append(lines, "the database ended "+english.Plural(int(s.Deadlocks), "transaction", "")+" by a deadlock")
+	}
+	for i, line := range lines {
+		lines[i] = lang.Text(language, line)
 	}
 	return lines
 }
@@ -195,20 +213,25 @@ func (r Report) Expected(language string) string {
 		case !s.Correct():
 			broken = append(broken, s.Name)
 		case s.Errors > 0:
-			broken = append(broken, fmt.Sprintf("%s (which left %s without an answer)", s.Name, english.Plural(int(s.Errors), "buyer", "")))
+			left := lang.Text(language, english.Plural(int(s.Errors), "buyer", ""))
+			broken = append(broken, lang.Text(language, "%s (which left %s without an answer)", s.Name, left))
 		default:
 			kept = append(kept, s.Name)
 		}
 	}
 	switch {
 	case len(broken) > 0:
-		return lang.Text(language, "Designed to be correct and was not: %s.", strings.Join(broken, ", "))
+		return lang.Text(language, "Designed to be correct and was not: %s.", strings.Join(broken, lang.Text(language, ", ")))
 	case len(kept) == 0:
 		return lang.Text(language, "None of these strategies is designed to be correct.")
 	case len(kept) == 1:
 		return lang.Text(language, "As expected, %s was correct.", kept[0])
 	}
-	return lang.Text(language, "As expected, %s were correct.", english.WordSeries(kept, lang.Text(language, "and")))
+	names := english.WordSeries(kept, "and")
+	if language == "zh" {
+		names = strings.Join(kept, "、")
+	}
+	return lang.Text(language, "As expected, %s were correct.", names)
 }
 
 // Column is one figure of a race, in the tables of the terminal and of the page. Adding one is adding a row to Columns.

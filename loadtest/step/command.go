@@ -107,10 +107,14 @@ func playable(lessons []Lesson, strategies []shopclient.Strategy, out Output) []
 	return slices.DeleteFunc(lessons, func(l Lesson) bool {
 		i := slices.IndexFunc(strategies, func(s shopclient.Strategy) bool { return s.Name == l.strategy() && !s.Available })
 		if i >= 0 {
-			fmt.Fprintf(out.Out, "not played: %s: %s\n", l.Name, strategies[i].Reason)
+			out.notPlayed(l.Name, strategies[i].Reason)
 		}
 		return i >= 0
 	})
+}
+
+func (o Output) notPlayed(name, reason string) {
+	fmt.Fprintln(o.Out, lang.Text(o.Lang, "not played: %s: %s", name, lang.Text(o.Lang, reason)))
 }
 
 // openPlayer starts the servers that are asked for and returns a player that uses them. closeAll ends both.
@@ -127,7 +131,7 @@ func openPlayer(ctx context.Context, on *shops.Servers, out Output) (p *Player, 
 func (c *Command) report(lessons []played, took time.Duration, out Output) (err error) {
 	if c.Name == all {
 		out.table(lessons)
-		fmt.Fprintf(out.Out, "%d lessons in %.1f s.\n", len(lessons), took.Seconds())
+		fmt.Fprintln(out.Out, lang.Text(out.Lang, "%d lessons in %.1f s.", len(lessons), took.Seconds()))
 	}
 	for _, l := range lessons {
 		if c.Name != all || l.failed() {

@@ -112,7 +112,7 @@ func (c *Explore) Run(ctx context.Context, out Output) (err error) {
 		found, err := player.Explore(ctx, s.Name, c.Bounds, func(played, todo int) {
 			if time.Since(last) > 2*time.Second {
 				last = time.Now()
-				out.Progress(fmt.Sprintf("%s: %d schedules played, at least %d to go", s.Name, played, todo))
+				out.Progress(lang.Text(out.Lang, "%s: %d schedules played, at least %d to go", s.Name, played, todo))
 			}
 		})
 		if err != nil {
@@ -142,7 +142,7 @@ func (c *Explore) show(ctx context.Context, player *Player, out Output, e Explor
 	if c.Crash {
 		bound = lang.Text(out.Lang, "Schedules have at most %d switches away from a request that could go on; the death of a process, or a lock that runs out, counts as one of them.", c.Preemptions)
 	}
-	fmt.Fprintln(out.Out, out.bold(e.Strategy+": "+e.counts(out.Lang)))
+	fmt.Fprintln(out.Out, out.bold(lang.Text(out.Lang, "%s: %s", e.Strategy, e.counts(out.Lang))))
 	out.paragraph(bound)
 	if len(e.Failed) == 0 {
 		if !e.Designed && !c.Crash {
@@ -170,14 +170,14 @@ func (o Output) explored(results []Explored, strategies []shopclient.Strategy, t
 		total += len(e.Schedules)
 		rows = append(rows, table.Row{e.Strategy, len(e.Schedules), e.Oversold, e.Undersold, e.Shortest()})
 	}
-	header := table.Row{"strategy", "schedules", "oversold", "undersold or stuck", "shortest that failed"}
+	header := o.header("strategy", "schedules", "oversold", "undersold or stuck", "shortest that failed")
 	fmt.Fprintln(o.Out, stats.Table(header, rows, 2, 4))
 	for _, s := range strategies {
 		if !s.Available {
-			fmt.Fprintf(o.Out, "not played: %s: %s\n", s.Name, s.Reason)
+			o.notPlayed(s.Name, s.Reason)
 		}
 	}
-	fmt.Fprintf(o.Out, "%d schedules in %.1f s.\n", total, took.Seconds())
+	fmt.Fprintln(o.Out, lang.Text(o.Lang, "%d schedules in %.1f s.", total, took.Seconds()))
 }
 
 // Explored is what came of all schedules of a strategy.

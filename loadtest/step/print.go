@@ -3,7 +3,6 @@ package step
 import (
 	"fmt"
 	"strings"
-	"unicode/utf8"
 
 	"github.com/jedib0t/go-pretty/v6/table"
 	"github.com/jedib0t/go-pretty/v6/text"
@@ -15,7 +14,7 @@ import (
 
 // whole writes what came of a schedule, with its timeline and what it means, in at most 100 columns for two buyers.
 func (o Output) whole(p Position) {
-	fmt.Fprintln(o.Out, o.bold(p.Schedule+": "+lang.Text(o.Lang, p.verdict())))
+	fmt.Fprintln(o.Out, o.bold(lang.Text(o.Lang, "%s: %s", p.Schedule, lang.Text(o.Lang, p.verdict()))))
 	o.timeline(p)
 	fmt.Fprintln(o.Out)
 	o.paragraph(p.outcome(o.Lang))
@@ -42,9 +41,17 @@ func (o Output) paragraph(text string) {
 func (o Output) table(lessons []played) {
 	var rows []table.Row
 	for _, l := range lessons {
-		rows = append(rows, table.Row{l.Name, l.Schedule, o.red(l.wrong.verdict()), l.Remedy, l.remedy.verdict()})
+		wrong, remedy := lang.Text(o.Lang, l.wrong.verdict()), lang.Text(o.Lang, l.remedy.verdict())
+		rows = append(rows, table.Row{l.Name, l.Schedule, o.red(wrong), l.Remedy, remedy})
 	}
-	fmt.Fprintln(o.Out, stats.Table(table.Row{"lesson", "schedule", "result", "remedy", "in the same schedule"}, rows, 1, 0))
+	fmt.Fprintln(o.Out, stats.Table(o.header("lesson", "schedule", "result", "remedy", "in the same schedule"), rows, 1, 0))
+}
+
+func (o Output) header(names ...string) (header table.Row) {
+	for _, name := range names {
+		header = append(header, lang.Text(o.Lang, name))
+	}
+	return header
 }
 
 // Columns of a timeline, 100 in all.
@@ -59,17 +66,17 @@ func (o Output) timeline(p Position) {
 	width := cellsWidth/len(p.Buyers) - len(gap)/2
 	head := fmt.Sprintf("%*s", timeWidth, "ms")
 	for _, b := range p.Buyers {
-		head += fmt.Sprintf("%s%-*s", gap, width, fmt.Sprintf("%s, instance %d", b.Name, b.Instance))
+		head += gap + text.Pad(lang.Text(o.Lang, "%s, instance %d", b.Name, b.Instance), width, ' ')
 	}
 	fmt.Fprintln(o.Out, strings.TrimRight(head, " "))
 	for i, e := range p.Events {
 		if e.Noise {
 			continue
 		}
-		line := lines(e, width)
+		line := o.lines(e, width)
 		switch {
 		case i == p.Wrong:
-			line = o.red(line + "\n" + column(e.Actor, "^-- here it goes wrong", width))
+			line = o.red(line + "\n" + column(e.Actor, "^-- "+lang.Text(o.Lang, "here it goes wrong"), width))
 		case e.Kind == Schedule:
 			line = o.dim(line)
 		}
@@ -77,21 +84,25 @@ func (o Output) timeline(p Position) {
 	}
 }
 
-func lines(e Event, width int) string {
+func (o Output) lines(e Event, width int) string {
 	ms := fmt.Sprintf("%*.1f", timeWidth, float64(e.At.Microseconds())/1000)
 	if e.Kind == Schedule {
-		rule := "-- " + e.Text + " "
+		what := lang.Text(o.Lang, e.Text)
 		if e.Text != lab.RunsOut { // the buyer whose recording has it does not matter
-			rule = "-- " + e.Actor + ": " + e.Text + " "
+			what = lang.Text(o.Lang, "%s: %s", e.Actor, what)
 		}
-		return ms + gap + rule + strings.Repeat("-", max(0, cellsWidth-utf8.RuneCountInString(rule)))
+		rule := "-- " + what + " "
+		return ms + gap + rule + strings.Repeat("-", max(0, cellsWidth-text.StringWidth(rule)))
 	}
 	cell := e.Text
-	if e.Kind == lab.KindStep {
-		cell = strings.ReplaceAll(cell, "-", " ")
+	switch e.Kind {
+	case lab.KindStep:
+		cell = lang.Text(o.Lang, strings.ReplaceAll(cell, "-", " "))
+	case HTTP:
+		cell = lang.Text(o.Lang, cell)
 	}
 	if e.Answer != "" && (e.Kind != lab.KindSQL || e.Answer != "OK") {
-		cell += " -> " + e.Answer
+		cell += " -> " + lang.Text(o.Lang, e.Answer)
 	}
 	const indent = "  " // of all lines but the first
 	cell = strings.NewReplacer(", ", ", ", ",", ", ").Replace(cell)

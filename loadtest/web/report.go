@@ -1,13 +1,16 @@
 package web
 
 import (
+	"bytes"
 	"cmp"
 	"crypto/sha256"
 	"embed"
 	"encoding/base64"
 	"fmt"
+	"html"
 	"html/template"
 	"io"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -25,22 +28,39 @@ var templates embed.FS
 //go:embed static
 var static embed.FS
 
-// WriteReport writes r as one HTML file. After an error, a part of it may be written.
-func WriteReport(w io.Writer, r result.Report) error {
+// WriteReport writes r as one HTML file, in a language. After an error, a part of it may be written.
+func WriteReport(w io.Writer, r result.Report, language string) error {
 	style, err := static.ReadFile("static/report.css")
 	if err != nil {
 		return err
 	}
 	sum := sha256.Sum256(style)
-	v := newView(r, "en")
+	v := newView(r, language)
 	v.Policy = "default-src 'none'; style-src 'sha256-" + base64.StdEncoding.EncodeToString(sum[:]) + "'; base-uri 'none'; form-action 'none'"
 	v.Style = template.CSS(style) //nolint:gosec // our own file
-	return execute(w, "report.html", v)
+	return render(w, "report.html", v)
 }
 
-// WriteBars writes the bars of r, units sold against units supplied, as an SVG file.
-func WriteBars(w io.Writer, r result.Report) error {
-	return execute(w, "bars.svg", newView(r, "en"))
+// WriteBars writes the bars of r, units sold against units supplied, as an SVG file, in a language.
+func WriteBars(w io.Writer, r result.Report, language string) error {
+	return render(w, "bars.svg", newView(r, language))
+}
+
+// texts are what a reader sees or hears of a page: text nodes, and the names of pictures.
+var texts = regexp.MustCompile(`(>\s*|aria-label=")([^<>"\s][^<>"]*?)(\s*<|")`)
+
+// render shows a view by a template. The texts of the template are translated as static/text.js translates those of the lab.
+func render(w io.Writer, name string, v view) error {
+	var b bytes.Buffer
+	if err := execute(&b, name, v); err != nil {
+		return err
+	}
+	_, err := w.Write(texts.ReplaceAllFunc(b.Bytes(), func(found []byte) []byte {
+		part := texts.FindSubmatch(found)
+		text := lang.Text(v.Language, html.UnescapeString(string(part[2])))
+		return slices.Concat(part[1], []byte(html.EscapeString(text)), part[3])
+	}))
+	return err
 }
 
 func execute(w io.Writer, name string, data any) error {
@@ -54,6 +74,8 @@ func execute(w io.Writer, name string, data any) error {
 // view is what the templates show, in words and percentages.
 type view struct {
 	result.Report
+	Language   string
+	Lead       string
 	Policy     string
 	Style      template.CSS
 	Expected   string
@@ -68,6 +90,7 @@ type strategyView struct {
 	ID       string
 	Word     word
 	Said     string // what came of it, as a sentence
+	Remarks  []string
 	Bar      bar
 	Timeline *timeline // nil if there is nothing to show
 	Y        int
@@ -81,7 +104,7 @@ type fact struct{ Name, Value string }
 func newView(r result.Report, language string) view {
 	const head, row = 34, 44 // pixels of an SVG
 	v := view{
-		Report: r, Expected: r.Expected(language), Columns: result.Columns(), Facts: facts(r, language),
+		Report: r, Language: language, Lead: r.Run.Lead(language), Expected: r.Expected(language), Columns: result.Columns(), Facts: facts(r, language),
 		Height: head + row*len(r.Strategies),
 	}
 	var most int64 = 1
@@ -90,7 +113,7 @@ func newView(r result.Report, language string) view {
 	}
 	for i, s := range r.Strategies {
 		v.Strategies = append(v.Strategies, strategyView{
-			Strategy: s, ID: "strategy-" + strconv.Itoa(i+1), Word: wordOf(s, language), Said: s.Outcome(language),
+			Strategy: s, ID: "strategy-" + strconv.Itoa(i+1), Word: wordOf(s, language), Said: s.Outcome(language), Remarks: s.Remarks(language),
 			Bar: newBar(s, most, language), Timeline: newTimeline(s.Timeline, language), Y: head + row*i,
 		})
 	}
@@ -117,6 +140,7 @@ func facts(r result.Report, language string) []fact {
 	if r.Run.Instances > 0 {
 		instances = strconv.Itoa(r.Run.Instances)
 	}
+	database, redis := r.Machine.Servers(language)
 	all := []fact{
 		{"When", r.StartedAt.UTC().Format(lang.Text(language, "2 January 2006, 15:04 UTC"))},
 		{"Buyers", humanize.Comma(int64(r.Run.Buyers))},
@@ -124,15 +148,15 @@ func facts(r result.Report, language string) []fact {
 		{"Shop", r.Run.Target},
 		{"Shop instances", instances},
 		{"Think time", lang.Text(language, "%s between reading the stock and writing it", result.Milliseconds(r.Run.ThinkMS))},
-		{"Database", strings.Trim(r.Machine.DatabaseVersion+"; "+r.Machine.Database, "; ")},
-		{"Redis", strings.Trim(r.Machine.RedisVersion+"; "+r.Machine.Redis, "; ")},
+		{"Database", strings.Trim(lang.Text(language, r.Machine.DatabaseVersion)+lang.Text(language, "; ")+database, "; ；")},
+		{"Redis", strings.Trim(lang.Text(language, r.Machine.RedisVersion)+lang.Text(language, "; ")+redis, "; ；")},
 		{"Machine", lang.Text(language, "%s/%s, %d CPUs", r.Machine.OS, r.Machine.Arch, r.Machine.CPUs)},
 		{"CPU", r.Machine.CPUModel},
 		{"Go", r.Machine.Go},
 		{"Commit", r.Machine.Commit},
 	}
 	for _, n := range r.NotRun {
-		all = append(all, fact{"Not run", n.Name + ": " + n.Reason})
+		all = append(all, fact{"Not run", lang.Text(language, "%s: %s", n.Name, lang.Text(language, n.Reason))})
 	}
 	return slices.DeleteFunc(all, func(f fact) bool { return f.Value == "" })
 }
@@ -258,7 +282,7 @@ func newLane(r crowd.Request, marked bool, w window, language string) lane {
 	add := func(class, what string, from, to int64) {
 		if from < to && from < w.to && to > w.from {
 			l.Segments = append(l.Segments, segment{
-				Class: class, Title: lang.Text(language, what) + ": " + microseconds(to-from), X: w.at(from), Width: max(0.3, w.at(to)-w.at(from)),
+				Class: class, Title: lang.Text(language, "%s: %s", lang.Text(language, what), microseconds(to-from)), X: w.at(from), Width: max(0.3, w.at(to)-w.at(from)),
 			})
 		}
 	}

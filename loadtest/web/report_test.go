@@ -22,7 +22,7 @@ import (
 func write(t *testing.T, r result.Report) []byte {
 	t.Helper()
 	var b bytes.Buffer
-	if err := WriteReport(&b, r); err != nil {
+	if err := WriteReport(&b, r, "en"); err != nil {
 		t.Fatal(err)
 	}
 	return b.Bytes()
@@ -203,7 +203,7 @@ func TestWriteBars(t *testing.T) {
 	t.Parallel()
 	for name, r := range reports() {
 		var b bytes.Buffer
-		if err := WriteBars(&b, r); err != nil {
+		if err := WriteBars(&b, r, "en"); err != nil {
 			t.Fatal(err)
 		}
 		text := b.String()

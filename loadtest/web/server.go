@@ -301,7 +301,7 @@ func (s *server) report(r *http.Request) (any, error) {
 	case "result":
 		return page("result", newView(report, r.FormValue("lang")))
 	case "report.html":
-		err := WriteReport(&b, report)
+		err := WriteReport(&b, report, cmp.Or(r.FormValue("lang"), "en"))
 		return file{htmlText, b.Bytes(), form}, err
 	case "report.json":
 		err := result.JSON(report)(&b)

@@ -184,7 +184,7 @@ func TestServer_one_after_the_other(t *testing.T) {
 	}))
 	s.ask(t, http.MethodPost, "/run", `{"strategies":["none","redis"],"buyers":60,"stock":7}`)
 	now := s.last.Load().state("zh")
-	if now.Races[1].Phase != waiting || now.Status != "60 个买家，7 件。" {
+	if now.Races[1].Phase != waiting || now.Status != "60 个买家，7 件商品。" {
 		t.Errorf("got %+v, want the second race to wait", now)
 	}
 	close(first)

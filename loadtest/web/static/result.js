@@ -20,7 +20,7 @@ export async function showResult(state) {
     return;
   }
   for (const form of ["html", "json"]) {
-    document.getElementById(form).href = `/runs/${state.run}/report.${form}`;
+    document.getElementById(form).href = `/runs/${state.run}/report.${form}?lang=${language}`;
   }
   document.getElementById("link").href = `#race/${placeOf(state.choice)}`;
   if (shown === state.run) return;

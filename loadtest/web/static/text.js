@@ -13,8 +13,16 @@ async function load() {
 
 // t translates a text and fills in its {values}.
 export function t(english, values = {}) {
-  return (catalogue[english] ?? english).replace(/\{(\w+)\}/g, (all, name) => values[name] ?? all);
+  return (catalogue[english] ?? counted(english)).replace(/\{(\w+)\}/g, (all, name) => values[name] ?? all);
 }
+
+// counted translates a text that has its numbers already: the key may have {n} for each of them.
+function counted(english) {
+  const numbers = english.match(number) ?? [];
+  return catalogue[english.replace(number, "{n}")]?.replace(/\{n\}/g, () => numbers.shift()) ?? english;
+}
+
+const number = /\d+(?:[,.]\d+)*/g;
 
 // translate does so with what the lab has written: text nodes, and the names of controls.
 export function translate(root) {

@@ -1,0 +1,86 @@
+package main
+
+import (
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"example.com/shop/loadtest/lang"
+)
+
+// sameInChinese are names, words of code, and units. A word with a digit, a mark or no small letter is code by itself.
+const sameInChinese = `
+	Docker Go HTML Java JavaScript JSON Lua MariaDB MySQL PostgreSQL Redis Redisson SQLite ZooKeeper linux
+	batch conditional lanes mutex none optimistic redis redlock reentrant serializable setex zookeeper
+	all explore go run step
+	available id key orders owner paid status ttl
+	channel fence goroutine hash nil synchronized watch worker
+	ms s`
+
+var (
+	ascii  = regexp.MustCompile(`[!-~]+`)
+	latin  = regexp.MustCompile(`^[A-Za-z]+(?:'[a-z]+)?$`)
+	unlike = regexp.MustCompile(`[:;,?!] *\p{Han}|\p{Han} *[:;,?!]|\p{Han}[()"]|[()"]\p{Han}|\p{Han} \p{Han}|[，。；：、？！）”] +[^ ]|[^ ] +[，。；：、？！）”]`)
+)
+
+// wantChinese fails on what is not Chinese in a text, or is not set as Chinese is: with wide marks, and no blanks at them.
+func wantChinese(t *testing.T, where, text string) {
+	t.Helper()
+	same := strings.Fields(sameInChinese)
+	for line := range strings.Lines(text) {
+		line = strings.TrimSpace(line)
+		wrong := unlike.FindAllString(line, -1)
+		for _, word := range ascii.FindAllString(line, -1) {
+			word = strings.Trim(word, `.,;:?!()'"`)
+			if len(word) > 1 && latin.MatchString(word) && word != strings.ToUpper(word) && !slices.Contains(same, word) {
+				wrong = append(wrong, word)
+			}
+		}
+		if len(wrong) > 0 {
+			t.Errorf("%s: %q in %q", where, wrong, line)
+		}
+	}
+}
+
+func TestChinese_catalogue(t *testing.T) {
+	t.Parallel()
+	var texts map[string]string
+	if err := json.Unmarshal(lang.Chinese, &texts); err != nil {
+		t.Fatal(err)
+	}
+	values := regexp.MustCompile(`%[.\d]*[a-z]|\{\w+\}`)
+	for english, chinese := range texts {
+		wantChinese(t, english, values.ReplaceAllString(chinese, "1"))
+	}
+}
+
+// What the commands print and write.
+func TestChinese_commands(t *testing.T) {
+	dir := t.TempDir()
+	page, picture := filepath.Join(dir, "report.html"), filepath.Join(dir, "picture.svg")
+	sent := regexp.MustCompile(`(?m)^ +[\d.]+ +[A-Z]{3}.*(\n {10}.*)*`) // a statement or command, with its answer
+	for _, command := range []string{
+		"--buyers 60 --stock 6 --think 10ms --html " + page + " --svg " + picture,
+		"--buyers 20 --stock 2 --think 10ms --strategies all",
+		"step", "step setnx-expire", "step slow-work", "step pre-deduct-only", "step late-payment",
+		"explore none", "explore conditional",
+	} {
+		code, stdout, stderr := start(t, append(strings.Fields(command), "--lang", "zh")...)
+		if code != 0 {
+			t.Errorf("%s: exit code %d", command, code)
+		}
+		wantChinese(t, command, sent.ReplaceAllString(strings.ReplaceAll(stdout.String()+stderr.String(), dir, ""), ""))
+	}
+	for _, file := range []string{page, picture} {
+		text, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		tags := regexp.MustCompile(`(?s)<(style|code)>.*?</|<[^>]*aria-label="([^"]*)"[^>]*>|<[^>]*>`)
+		wantChinese(t, file, tags.ReplaceAllString(string(text), "\n$2\n"))
+	}
+}
