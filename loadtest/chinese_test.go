@@ -24,7 +24,7 @@ const sameInChinese = `
 var (
 	ascii  = regexp.MustCompile(`[!-~]+`)
 	latin  = regexp.MustCompile(`^[A-Za-z]+(?:'[a-z]+)?$`)
-	unlike = regexp.MustCompile(`[:;,?!] *\p{Han}|\p{Han} *[:;,?!]|\p{Han}[()"]|[()"]\p{Han}|\p{Han} \p{Han}|[，。；：、？！）”] +[^ ]|[^ ] +[，。；：、？！）”]`)
+	unlike = regexp.MustCompile(`[:;,?!] *\p{Han}|\p{Han} *[:;,?!]|\p{Han}[()"]|[()"]\p{Han}|\p{Han} \p{Han}|[，。；：、？！）”] +[^ |]|[^ ] +[，。；：、？！）”]`)
 )
 
 // wantChinese fails on what is not Chinese in a text, or is not set as Chinese is: with wide marks, and no blanks at them.
@@ -42,6 +42,23 @@ func wantChinese(t *testing.T, where, text string) {
 		}
 		if len(wrong) > 0 {
 			t.Errorf("%s: %q in %q", where, wrong, line)
+		}
+	}
+}
+
+// The pages are about code, so that only the marks are looked at.
+func TestChinese_pages(t *testing.T) {
+	t.Parallel()
+	for _, file := range []string{"../README.zh-CN.md", "../docs/lessons.zh-CN.md"} {
+		text, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		page := regexp.MustCompile("(?ms)^```.*?^```$|`[^`\n]*`|^    .*?$|\\]\\([^)]*\\)").ReplaceAllString(string(text), "1")
+		for line := range strings.Lines(page) {
+			if wrong := unlike.FindAllString(strings.TrimSpace(line), -1); len(wrong) > 0 {
+				t.Errorf("%s: %q in %q", file, wrong, line)
+			}
 		}
 	}
 }
