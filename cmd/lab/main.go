@@ -1,9 +1,9 @@
-// Command lab is the teaching shop: the service of cmd/shop, in which each request may choose how its order is sold, also
-// by a strategy that oversells, and can be recorded and stopped. It trusts the names that buyers
-// give, and any client may change its stock.
+// Command lab is the teaching shop. It is the service of cmd/shop, but each request may choose the strategy that sells its
+// order, including strategies that oversell, and can be recorded and stopped. The lab trusts the names that buyers give,
+// and any client may change its stock.
 //
-// Flags override environment variables, and these override defaults. Empty variables are ignored. Exit codes: 0 done, 1
-// failed, 2 used wrongly.
+// Flags override environment variables, and environment variables override defaults. Empty variables are ignored. Exit
+// codes: 0 done, 1 failed, 2 used wrongly.
 package main
 
 import (
@@ -20,19 +20,19 @@ import (
 
 func main() { os.Exit(run(app.UntilSignal(), os.Args[1:])) }
 
-// commandLine is the flags.
+// commandLine has the flags.
 type commandLine struct {
 	lab.Settings    `embed:""`
 	app.LogSettings `embed:""`
 	Version         kong.VersionFlag `help:"Print what was built."`
 }
 
-const help = `The teaching shop: requests choose how their order is sold, also by strategies that oversell, by the header Shop-Strategy; GET /v1/strategies lists them. Buyers need no token, and have no limits unless --rate-limit and --max-open-orders set some; the operator's API is there only with --operator-listen. Keep the shop to yourself. It refuses servers with TLS, and cannot otherwise detect production's.
+const help = `The teaching shop. The header Shop-Strategy of a request chooses how its order is sold; some strategies oversell. GET /v1/strategies lists them. Buyers need no token, and have no limits unless --rate-limit or --max-open-orders sets one. The operator's API needs --operator-listen. Do not expose this shop to others, and do not connect it to production's servers: it refuses servers with TLS, but cannot recognize others.
 
-Without --mysql it keeps a SQLite file, in a temporary folder that is removed at the end or in --data DIR. Without --redis its locks are in this process; several instances need a Redis that they share. A MySQL needs the schema of shop migrate. mysql-lock and for-update need --mysql, zookeeper needs --zookeeper, and redlock needs --redlock where --redis is given.
+Without --mysql, the data is a SQLite file in --data DIR or, without that flag, in a temporary folder that is removed at the end. Without --redis, the locks are in this process; several instances need one Redis that they share. Before the first start with --mysql, run shop migrate. The strategies mysql-lock and for-update need --mysql, zookeeper needs --zookeeper, and redlock needs --redlock if --redis is given.
 
 Examples:
-  lab                              a SKU: curl -d '{"sku":"mug","units":100,"price":{"minor":1250,"currency":"EUR"}}' -H 'Content-Type: application/json' localhost:8080/v1/skus
+  lab                              then create a SKU: curl -d '{"sku":"mug","units":100,"price":{"minor":1250,"currency":"EUR"}}' -H 'Content-Type: application/json' localhost:8080/v1/skus
   lab --think 2ms                  let requests oversell, to see why`
 
 // run returns the exit code of the program.

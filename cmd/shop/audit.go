@@ -15,8 +15,8 @@ import (
 )
 
 type auditCommand struct {
-	JSON                 bool   `name:"json" help:"Print what GET /v1/audit answers."`
-	SKU                  string `name:"sku" placeholder:"NAME" help:"Look at this SKU alone."`
+	JSON                 bool   `name:"json" help:"Print JSON, as GET /v1/audit answers."`
+	SKU                  string `name:"sku" placeholder:"NAME" help:"Audit this SKU only."`
 	app.DatabaseSettings `embed:""`
 }
 
@@ -27,14 +27,14 @@ func (auditCommand) Help() string {
 			invariants += fmt.Sprintf("  %s  %s\n", p.Invariant, p.Text)
 		}
 	}
-	return `Each difference is one line: the invariant, where, and what. The shop may go on selling meanwhile.
+	return `The audit prints one line for each difference: the invariant, the SKU and order, and what differs. The shop may go on selling.
 
 Invariants:
 ` + invariants + `
-I3, that each order a buyer was told of exists, takes the buyers' own record: the load test compares it.
-Memory stays below 100 MB, whatever the number of orders. JSON lists the first 1,000 SKUs and differences, and
-says "truncated" if there are more. MySQL has two minutes for each statement: for a large shop add readTimeout=1h
-to the DSN.
+The audit cannot check I3, that each order that a buyer was told of exists: only the buyers' own records show it. The load test
+compares them. The audit takes less than 100 MB of memory for any number of orders. The JSON lists the first 1,000 SKUs and
+differences, and says "truncated" if there are more. MySQL has two minutes for each statement: for a large shop, add
+readTimeout=1h to the DSN.
 
 Examples:
   shop audit --data ./data

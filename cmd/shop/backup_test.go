@@ -44,7 +44,7 @@ func TestBackup(t *testing.T) {
 	}
 }
 
-// "FILE is there when it is whole and on disk, with mode 0600, or not at all, and nothing is overwritten."
+// "FILE appears, with mode 0600, once the copy is complete and on disk; nothing is overwritten."
 func TestBackup_all_or_nothing(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -53,7 +53,7 @@ func TestBackup_all_or_nothing(t *testing.T) {
 	if err := os.WriteFile(there, []byte("of old"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	shop(t, "backup", "--data", data, there).want(t, app.ExitFailed, there+" is there already")
+	shop(t, "backup", "--data", data, there).want(t, app.ExitFailed, there+" already exists")
 	shop(t, "backup", "--data", there, filepath.Join(dir, "new")).want(t, app.ExitFailed, "no shop in "+there)
 	said := shell(t, "shop backup --data "+data+" "+filepath.Join(dir, "first")+"; ulimit -f 200; shop backup --data "+data+" "+filepath.Join(dir, "cut")+" 2>&1 || true")
 	left, err := filepath.Glob(filepath.Join(dir, "*"))

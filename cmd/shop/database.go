@@ -17,7 +17,7 @@ import (
 	"example.com/shop/internal/store"
 )
 
-// open opens the database of a command. With create it makes the data folder; else a folder without a shop is an error.
+// open opens the database of a command. With create, it makes the data folder; without, a folder without a shop is an error.
 func (p *program) open(ctx context.Context, create bool, s app.DatabaseSettings) (*store.Store, error) {
 	s.Log = p.log
 	switch {
@@ -39,12 +39,12 @@ type migrateCommand struct {
 }
 
 func (migrateCommand) Help() string {
-	return `Run it once before the first "shop serve --mysql", and after each update. Running it again is safe, also
-after it was killed. On a server, Ctrl-C waits until it is done; a second one kills it.
+	return `Run this command once before the first "shop serve --mysql", and after each update of the shop. Running it again is
+always safe, even if it was killed. On a server, Ctrl-C waits until the schema is up to date; a second Ctrl-C kills the command.
 
 Example:
   shop migrate --mysql 'shop:secret@tcp(db:3306)/shop'
-  shop migrate --mysql 'shop:secret@tcp(db1:3306,db2:3306,db3:3306)/shop'    on the one that takes writes`
+  shop migrate --mysql 'shop:secret@tcp(db1:3306,db2:3306,db3:3306)/shop'    on the host that takes writes`
 }
 
 func (m *migrateCommand) Run(ctx context.Context, p *program) error {
@@ -62,16 +62,16 @@ func (m *migrateCommand) Run(ctx context.Context, p *program) error {
 }
 
 type seedCommand struct {
-	SKU                  []string `name:"sku" placeholder:"NAME" sep:"none" help:"Name of a SKU; repeat it, each with its --units."`
-	Units                []int64  `placeholder:"N" sep:"none" help:"Units that the SKU named at the same place is supplied with."`
+	SKU                  []string `name:"sku" placeholder:"NAME" sep:"none" help:"Name of a SKU to create. Repeat --sku and --units for more SKUs."`
+	Units                []int64  `placeholder:"N" sep:"none" help:"Units to supply: the first --units is for the first --sku, and so on."`
 	Price                int64    `default:"1000" help:"Price of one unit, in the minor unit of the currency (cents)."`
 	Currency             string   `default:"EUR" help:"Currency of the price, three capital letters."`
-	LimitPerBuyer        int64    `placeholder:"N" help:"How many units of each a buyer may have, in orders that are pending or paid; 0, or without this flag, any number."`
+	LimitPerBuyer        int64    `placeholder:"N" help:"Units of each SKU that one buyer may have in pending and paid orders. 0, the default, sets no limit."`
 	app.DatabaseSettings `embed:""`
 }
 
 func (seedCommand) Help() string {
-	return `If one of the SKUs exists already, none is created and nothing is changed.
+	return `If one of the SKUs already exists, none is created and nothing changes.
 
 Examples:
   shop seed --data ./data --sku mug --units 100
@@ -108,7 +108,7 @@ func (s *seedCommand) Run(ctx context.Context, p *program) error {
 // skus pairs names and units in the order in which they were typed.
 func (s *seedCommand) skus(now time.Time) ([]stock.SKU, error) {
 	if len(s.SKU) == 0 {
-		return nil, errors.New("what to create? Add --sku NAME --units N, repeated as needed")
+		return nil, errors.New("which SKUs? Add --sku NAME --units N, once for each SKU")
 	}
 	if err := stock.CheckLimit(s.LimitPerBuyer); err != nil {
 		return nil, err
@@ -119,7 +119,7 @@ func (s *seedCommand) skus(now time.Time) ([]stock.SKU, error) {
 	skus := make([]stock.SKU, len(s.SKU))
 	for i, name := range s.SKU {
 		if slices.Index(s.SKU, name) < i {
-			return nil, fmt.Errorf("--sku %s comes twice", name)
+			return nil, fmt.Errorf("--sku %s is given twice", name)
 		}
 		sku, err := stock.NewSKU(name, stock.Money{Minor: s.Price, Currency: s.Currency}, s.Units[i], now)
 		if err != nil {
@@ -150,7 +150,7 @@ func (p *program) prepareFolder(ctx context.Context, s app.DatabaseSettings) err
 	if err != nil {
 		return err
 	}
-	// Another shop on the same folder may create them at the same time.
+	// Another shop on the same folder may create the same SKUs at the same time.
 	if err := database.Create(ctx, skus...); !errors.Is(err, order.ErrExists) {
 		return err
 	}
@@ -158,14 +158,14 @@ func (p *program) prepareFolder(ctx context.Context, s app.DatabaseSettings) err
 }
 
 type backupCommand struct {
-	To   string `arg:"" name:"file" help:"File to write, which must not exist yet."`
-	Data string `required:"" env:"SHOP_DATA" placeholder:"DIR" help:"Folder of the shop whose database is copied."`
+	To   string `arg:"" name:"file" help:"File to write. It must not exist yet."`
+	Data string `required:"" env:"SHOP_DATA" placeholder:"DIR" help:"Data folder of the shop."`
 }
 
 func (backupCommand) Help() string {
-	return `The copy has all orders up to one moment. The shop may go on selling meanwhile, or be stopped. FILE is there when it is whole and on disk, with mode 0600, or not at all, and nothing is overwritten. Copying shop.db itself loses the newest orders, which are in shop.db-wal.
+	return `The copy has all orders up to one moment. The shop may be stopped, or go on selling. FILE appears, with mode 0600, once the copy is complete and on disk; nothing is overwritten. Do not copy shop.db itself: the newest orders are in shop.db-wal.
 
-To restore, put the copy into an empty folder as shop.db, with token.secret and operator.token of the old one: docs/operations.md shows how. For a MySQL use its own tools, such as mysqldump --single-transaction.
+To restore, put the copy into an empty folder as shop.db, together with token.secret and operator.token of the old folder: docs/operations.md shows how. For MySQL, use its own tools, such as mysqldump --single-transaction.
 
 Example:
   shop backup --data ./data monday.db`
@@ -181,7 +181,7 @@ func (b *backupCommand) Run(ctx context.Context, p *program) error {
 	defer database.Close()
 	err = database.BackUp(ctx, b.To)
 	if errors.Is(err, fs.ErrExist) {
-		return fmt.Errorf("backup: %s is there already, and nothing is overwritten: name another file", b.To)
+		return fmt.Errorf("backup: %s already exists and is not overwritten: name another file", b.To)
 	}
 	if err != nil {
 		return fmt.Errorf("backup: %w", err)

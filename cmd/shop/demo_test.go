@@ -8,7 +8,7 @@ import (
 	"example.com/shop/internal/app"
 )
 
-// "A new SQLite file gets three demo SKUs to sell, unless it has others".
+// "If the file has no SKU yet (see shop seed), the shop creates three demo SKUs."
 func TestServe_demoSKUs(t *testing.T) {
 	t.Parallel()
 	soldOut := t.TempDir()

@@ -1,7 +1,7 @@
 // Command shop is the server and its operator's commands, which commandLine lists.
 //
-// Flags override environment variables, and these override defaults. Empty variables are ignored. Exit codes: 0 done, 1
-// failed, 2 used wrongly. Results go to standard output, logs and errors to standard error.
+// Flags override environment variables, and environment variables override defaults. Empty variables are ignored. Exit
+// codes: 0 done, 1 failed, 2 used wrongly. Results go to standard output, logs and errors to standard error.
 package main
 
 import (
@@ -15,21 +15,21 @@ import (
 	"example.com/shop/internal/app"
 )
 
-// commandLine is the global flags and the commands. kong shows a command's Help below its flags, and calls its Run.
+// commandLine has the global flags and the commands. kong shows a command's Help below its flags, and calls its Run.
 type commandLine struct {
 	app.LogSettings `embed:""`
 	Version         kong.VersionFlag `help:"Print what was built."`
 
-	Serve   serveCommand   `cmd:"" help:"Sell, over HTTP. Without settings on a SQLite file, with locks in this process."`
+	Serve   serveCommand   `cmd:"" help:"Serve the shop over HTTP, by default on a SQLite file with the locks in this process."`
 	Migrate migrateCommand `cmd:"" help:"Bring the database's schema up to date."`
 	Seed    seedCommand    `cmd:"" help:"Create SKUs with stock."`
 	Audit   auditCommand   `cmd:"" help:"Compare levels, ledger and orders. Exit 1 if they differ."`
-	Backup  backupCommand  `cmd:"" help:"Copy the database of --data, also while the shop sells."`
-	Token   tokenCommand   `cmd:"" help:"Mint a buyer's token, for development."`
-	Ready   readyCommand   `cmd:"" help:"Exit 0 if a running shop is ready, 1 if not."`
+	Backup  backupCommand  `cmd:"" help:"Copy the SQLite database of a shop, which may go on selling."`
+	Token   tokenCommand   `cmd:"" help:"Mint buyers' tokens, for development."`
+	Ready   readyCommand   `cmd:"" help:"Check a running shop: exit 0 if it is ready, 1 if not."`
 }
 
-// program is what the commands share.
+// program has what the commands share.
 type program struct {
 	log  *slog.Logger
 	json bool // the format of the log
@@ -43,7 +43,7 @@ func main() {
 	var line commandLine
 	os.Exit(app.Main(app.UntilSignal(), "shop", "A shop that never oversells.", args, &line, func(parsed *kong.Context) error {
 		p := &program{log: line.Logger(os.Stderr), json: line.LogFormat == "json"}
-		// OpenTelemetry logs by a logger of the whole process.
+		// OpenTelemetry has one error handler for the whole process.
 		otel.SetErrorHandler(otel.ErrorHandlerFunc(func(err error) { p.log.Warn("traces are not sent", "error", err) }))
 		return parsed.Run(p)
 	}))

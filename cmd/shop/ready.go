@@ -14,11 +14,11 @@ import (
 )
 
 type readyCommand struct {
-	URL string `name:"url" default:"http://127.0.0.1:8080" help:"Where the shop is." env:"SHOP_URL"`
+	URL string `name:"url" default:"http://127.0.0.1:8080" help:"Address of the shop." env:"SHOP_URL"`
 }
 
 func (readyCommand) Help() string {
-	return `For the health check of a container that has no curl.
+	return `This command serves as the health check of a container that has no curl.
 
 Example:
   shop ready --url http://127.0.0.1:8080`
@@ -34,7 +34,7 @@ func (r *readyCommand) Run(ctx context.Context) error {
 	if err != nil {
 		return app.UsageError{Err: err}
 	}
-	// Without proxies: the check is of this instance.
+	// The client uses no proxy, because the check is of this instance.
 	client := &http.Client{Timeout: 5 * time.Second, Transport: &http.Transport{}}
 	defer client.CloseIdleConnections()
 	answer, err := client.Do(request)

@@ -40,7 +40,7 @@ func TestServe_secrets(t *testing.T) {
 	}
 }
 
-// "On this machine alone, at the port after the shop's, or at a free one if the shop is at one."
+// "127.0.0.1 with the port after the shop's. If the shop takes a free port, so does the API."
 func TestNextPort(t *testing.T) {
 	t.Parallel()
 	for listen, want := range map[string]string{

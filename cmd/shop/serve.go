@@ -16,29 +16,33 @@ import (
 
 type serveCommand struct {
 	app.Settings      `embed:""`
-	TokenSecretFile   string `group:"Security" env:"SHOP_TOKEN_SECRET_FILE" placeholder:"FILE" help:"Secret that signs buyers' tokens, in a file of mode 0600 or 0640; or the secret itself in $$SHOP_TOKEN_SECRET."`
-	OperatorTokenFile string `group:"Security" env:"SHOP_OPERATOR_TOKEN_FILE" placeholder:"FILE" help:"The operator's token, in a file of mode 0600 or 0640; or the token itself in $$SHOP_OPERATOR_TOKEN."`
-	PaymentsTokenFile string `group:"Security" env:"SHOP_PAYMENTS_TOKEN_FILE" placeholder:"FILE" help:"The payment service's token, by which it says on the operator's listener which orders are paid, in a file of mode 0600 or 0640; or the token itself in $$SHOP_PAYMENTS_TOKEN."`
+	TokenSecretFile   string `group:"Security" env:"SHOP_TOKEN_SECRET_FILE" placeholder:"FILE" help:"File of mode 0600 or 0640 with the secret that signs buyers' tokens. Or put the secret itself into $$SHOP_TOKEN_SECRET."`
+	OperatorTokenFile string `group:"Security" env:"SHOP_OPERATOR_TOKEN_FILE" placeholder:"FILE" help:"File of mode 0600 or 0640 with the operator's token. Or put the token itself into $$SHOP_OPERATOR_TOKEN."`
+	PaymentsTokenFile string `group:"Security" env:"SHOP_PAYMENTS_TOKEN_FILE" placeholder:"FILE" help:"File of mode 0600 or 0640 with the token of the payment service, which reports paid orders on the operator's listener. Or put the token itself into $$SHOP_PAYMENTS_TOKEN."`
 }
 
 func (serveCommand) Help() string {
-	return `Without --mysql the shop keeps a SQLite file, in a temporary folder that is removed at the end or in --data DIR. Without --redis its locks and rate limits are in this process, also with --mysql; the strategy redis needs one, and several instances one that they share. Empty variables are ignored. A new SQLite file gets three demo SKUs to sell, unless it has others (shop seed). SIGTERM or Ctrl-C: readiness fails, orders in flight finish, exit 0; a second one cuts them off.
+	return `Without --mysql, the data is a SQLite file in --data DIR or, without that flag, in a temporary folder that is removed at the end. If the file has no SKU yet (see shop seed), the shop creates three demo SKUs. Without --redis, locks and rate limits are in this process, even with --mysql. The strategy redis needs a Redis, and several instances need one Redis that they share. Empty variables are ignored.
 
-Buyers show a token (see shop token --help). The operator creates and restocks SKUs, audits, and reads metrics and profiles on a listener of its own, with a token of its own. There, a payment service says which orders are paid, with a third token (docs/payments.md).
+After SIGTERM or Ctrl-C, readiness fails, the orders in flight finish, and the shop exits with 0. A second signal aborts them.
 
-Without --mysql and --redis the shop makes the secrets and prints the tokens; with --data they stay good, in token.secret, operator.token and payments.token there; and buyers may pay by their own word, if the shop made the secret of their tokens. --operator-listen is then 127.0.0.1 and the port after that of --listen, if not given. With --mysql or --redis the shop wants --token-secret-file, for the operator's API --operator-listen and --operator-token-file, and for payments --payments-token-file; the same secrets for all instances. A secret is 32 random bytes in base64 or hexadecimal digits.
+Buyers show a token (see shop token --help). The operator's API has a listener and a token of its own: the operator creates and restocks SKUs, audits, and reads metrics and profiles. On the same listener, with a third token, a payment service reports which orders are paid (docs/payments.md).
 
-The nightly audit leaves MySQL two minutes for each statement: a large shop has --reconcile-at off, and runs shop audit from a timer, with readTimeout=1h in its DSN. An audit that fails is repeated.
+Without --mysql and --redis, the shop makes the secrets that are missing and prints the tokens. With --data it keeps them in that folder, as token.secret, operator.token and payments.token, for the next start. If the shop made the secret of buyers' tokens, buyers may pay without a payment service. The default of --operator-listen is then 127.0.0.1 with the next port after --listen.
 
-OTEL_EXPORTER_OTLP_ENDPOINT=http://localhost:4318 sends traces there, by OTLP over HTTP; OpenTelemetry's other standard variables (OTEL_) count as well.
+With --mysql or --redis, --token-secret-file is required. The operator's API needs --operator-listen and --operator-token-file, and payments need --payments-token-file. All instances take the same secrets. A secret is 32 random bytes in base64 or hexadecimal digits.
+
+The nightly audit gives MySQL two minutes for each statement. For a large shop, set --reconcile-at off, and run shop audit from a timer with readTimeout=1h in its DSN. An audit that fails is repeated.
+
+OTEL_EXPORTER_OTLP_ENDPOINT=http://localhost:4318 sends traces to that collector, by OTLP over HTTP. OpenTelemetry's other standard variables (OTEL_) are also read.
 
 Examples:
-  shop serve                       try it: nothing to install
-  shop serve --data ./data         the same, and keep the orders and tokens
+  shop serve                       try the shop without other servers
+  shop serve --data ./data         keep the orders and tokens for the next start
   (umask 077; openssl rand -base64 32 > token.secret; openssl rand -base64 32 > operator.token; openssl rand -base64 32 > payments.token)
   shop serve --mysql 'shop:secret@tcp(db:3306)/shop' --mysql-ca ca.pem --redis redis:6379 --redis-ca ca.pem --listen :8080 --token-secret-file token.secret --operator-listen 127.0.0.1:8081 --operator-token-file operator.token --payments-token-file payments.token
 
-The last one talks TLS with both servers: one with another certificate, or none, is refused at the start.`
+The last example requires TLS of both servers. The shop does not start if a server has no certificate, or one that the CA did not sign.`
 }
 
 // Run serves until ctx ends or the shop fails.
@@ -62,14 +66,15 @@ func (s *serveCommand) Run(ctx context.Context, p *program) error {
 		if err != nil {
 			return nil, err
 		}
-		if !p.json { // a program that reads JSON has the line "shop is open" of the log
+		if !p.json { // programs that read JSON find the line "shop is open" in the log
 			fmt.Print(s.greeting(shop, temporary, made))
 		}
 		return shop, nil
 	})
 }
 
-// secrets reads the given secrets, and makes the missing ones of a shop without servers. made is the greeting's tokens.
+// secrets reads the given secrets. If the shop has no servers, it makes those that are missing; made lists them for the
+// greeting.
 func (s *serveCommand) secrets() (made string, err error) {
 	withoutServers := s.MySQL == "" && s.Redis == ""
 	if withoutServers {
@@ -110,28 +115,28 @@ func (s *serveCommand) greeting(shop *app.Shop, temporary bool, made string) str
 	if operator := shop.OperatorAddr(); operator != "" {
 		text += fmt.Sprintf("The operator's API is at http://%s\n", operator)
 	} else {
-		text += "It has no operator's API: --operator-listen adds one, with metrics.\n"
+		text += "Add --operator-listen to open the operator's API, with metrics.\n"
 	}
 	switch {
 	case temporary:
-		text += fmt.Sprintf("Its data is in %s and is removed at the end.\n", s.Data)
+		text += fmt.Sprintf("The data is in %s and is removed at the end.\n", s.Data)
 	case s.Data != "":
-		text += fmt.Sprintf("Its data is kept in %s\n", s.Data)
+		text += fmt.Sprintf("The data is kept in %s\n", s.Data)
 	}
 	if s.Redis == "" {
-		text += "Its locks are in this process: a second shop on its data needs a --redis that both share.\n"
+		text += "The locks are in this process: a second shop on the same data needs a --redis that both share.\n"
 	}
 	if made != "" {
 		text += "\nThe tokens of the operator, of a payment service and, for a day, of the buyer ann, as in the session of docs/api.md:\n" + made
 	}
-	if s.BuyersPay && !temporary { // by the secret in its folder
+	if s.BuyersPay && !temporary { // the folder keeps the secret
 		text += fmt.Sprintf("For other buyers: shop token --data %s --buyer NAME\n", s.Data)
 	}
 	return text + "\nStop it with Ctrl-C or SIGTERM.\n"
 }
 
-// nextPort returns the default of the operator's address: on this machine alone, at the port after the shop's, or at a
-// free one if the shop is at one.
+// nextPort returns the default address of the operator's API: 127.0.0.1 with the port after the shop's. If the shop takes
+// a free port, so does the API.
 func nextPort(listen string) string {
 	_, text, _ := net.SplitHostPort(listen)
 	port, _ := strconv.Atoi(text) // Check refuses an invalid address

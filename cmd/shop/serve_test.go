@@ -23,7 +23,7 @@ import (
 func TestServe_data(t *testing.T) {
 	t.Parallel()
 	s := startShop(t)
-	folder := textBetween(t, s.greeting(t), "Its data is in ", " and is removed")
+	folder := textBetween(t, s.greeting(t), "The data is in ", " and is removed")
 	if _, err := os.Stat(folder); err != nil {
 		t.Error(err)
 	}
@@ -47,7 +47,7 @@ func TestServe_data(t *testing.T) {
 	first.signal(t, syscall.SIGTERM)
 	first.wait(t)
 	again := startShop(t, "--data", kept)
-	replay := buy(again.url, "key-1", ann).Want(t, http.StatusCreated) // "with --data they stay good"
+	replay := buy(again.url, "key-1", ann).Want(t, http.StatusCreated) // "With --data it keeps them in that folder"
 	contract.Operator().Send(http.MethodGet, again.operator+"/v1/audit", "", operator).Want(t, http.StatusOK)
 	bob := strings.TrimSpace(shop(t, "token", "--buyer", "bob", "--data", kept).stdout)
 	buy(again.url, "key-1", "Authorization: Bearer "+bob).Want(t, http.StatusCreated)

@@ -27,7 +27,7 @@ func TestServe_servers(t *testing.T) {
 			shop(t, with("seed", "--sku", "demo-mug", "--units", "2")...).want(t, app.ExitDone, "demo-mug: 2 units")
 
 			alone := startShop(t, slices.Concat(secret, database)...)
-			if told := alone.greeting(t); !strings.Contains(told, "--redis") || strings.Contains(told, "Its data") {
+			if told := alone.greeting(t); !strings.Contains(told, "--redis") || strings.Contains(told, "The data") {
 				t.Errorf("got %s, want it to tell that its locks are its own", told)
 			}
 			buy(alone.url, "key-1", ann).Want(t, 201)

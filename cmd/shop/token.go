@@ -15,23 +15,23 @@ import (
 )
 
 type tokenCommand struct {
-	Buyers          []string      `name:"buyer" sep:"none" required:"" placeholder:"NAME" help:"Who buys: 1 to 64 letters, digits, '.', '_', '@' and '-'. Can be given again."`
-	TTL             time.Duration `name:"ttl" default:"1h" help:"How long the token is good: 1s to 720h."`
-	Data            string        `xor:"secret" placeholder:"DIR" help:"Data folder of a shop that made its own secret, which is then the one to use."`
-	TokenSecretFile string        `xor:"secret" env:"SHOP_TOKEN_SECRET_FILE" placeholder:"FILE" help:"Secret that signs buyers' tokens, in a file of mode 0600 or 0640; or the secret itself in $$SHOP_TOKEN_SECRET."`
+	Buyers          []string      `name:"buyer" sep:"none" required:"" placeholder:"NAME" help:"Name of the buyer: 1 to 64 letters, digits, '.', '_', '@' and '-'. Repeat the flag for more buyers."`
+	TTL             time.Duration `name:"ttl" default:"1h" help:"How long the tokens are valid: 1s to 720h."`
+	Data            string        `xor:"secret" placeholder:"DIR" help:"Data folder of a shop that made its own secret."`
+	TokenSecretFile string        `xor:"secret" env:"SHOP_TOKEN_SECRET_FILE" placeholder:"FILE" help:"File of mode 0600 or 0640 with the secret that signs buyers' tokens. Or put the secret itself into $$SHOP_TOKEN_SECRET."`
 }
 
 func (tokenCommand) Help() string {
-	return `For development: in production, the service that knows your users mints their tokens with the same secret. A token is a JWT, signed with HS256:
+	return `This command is for development. In production, the service that knows your users mints their tokens with the same secret. A token is a JWT, signed with HS256:
   sub  the buyer
   aud  "shop:buyer"
-  nbf  from when on it is good, in whole seconds since 1970
-  exp  until when; at most 30 days after nbf
-A token opens the buyer's orders to every client that has it, until it ends: it cannot be taken back. The tokens go to standard output, alone, each on a line, in the order of --buyer; until when they are good goes to the log.
+  nbf  start of its validity, in whole seconds since 1970
+  exp  end of its validity, at most 30 days after nbf
+Until it expires, a token gives every client that has it access to the buyer's orders: it cannot be revoked. Standard output gets the tokens only, one on each line, in the order of --buyer. The log says when they expire.
 
-The secret is 32 random bytes in base64 or hexadecimal digits, and is used as it is written: base64 is not decoded. With it, any buyer's token can be made.
+The secret is 32 random bytes in base64 or hexadecimal digits. It is used as it is written: base64 is not decoded. Whoever has the secret can make a token for any buyer.
 
-A shop without servers makes its own: --data DIR takes it from the folder that "shop serve" names.
+A shop without servers makes its own secret: --data DIR reads the secret from the folder that "shop serve" names.
 
 Examples:
   shop token --buyer ann --data ./data
@@ -44,7 +44,7 @@ Examples:
 func (c *tokenCommand) Run(ctx context.Context, p *program) error {
 	secret, err := c.secret()
 	if err == nil && secret.IsZero() {
-		err = errors.New("there is no secret: add --token-secret-file FILE or --data DIR, or set SHOP_TOKEN_SECRET")
+		err = errors.New("the secret is missing: add --token-secret-file FILE or --data DIR, or set SHOP_TOKEN_SECRET")
 	}
 	if err != nil {
 		return app.UsageError{Err: err}
@@ -80,13 +80,13 @@ func (c *tokenCommand) secret() (auth.Secret, error) {
 	return auth.ReadSecretFile(keptSecret(c.Data, "token-secret"))
 }
 
-// keptSecret is the file in the data folder in which a shop without servers keeps a secret of its own, such as token.secret.
+// keptSecret returns the file of the data folder in which a shop without servers keeps a secret, such as token.secret.
 func keptSecret(data, name string) string {
 	return filepath.Join(data, strings.ReplaceAll(name, "-", "."))
 }
 
-// readSecret returns the secret in a file or an environment variable; the zero Secret if neither is set. There is no
-// flag for the secret itself, because all users of the machine can see command lines in the list of processes.
+// readSecret returns the secret in a file or an environment variable, or the zero Secret if neither is set. No flag takes
+// the secret itself, because all users of the machine can see command lines in the list of processes.
 func readSecret(name, file string) (secret auth.Secret, err error) {
 	variable := "SHOP_" + strings.ToUpper(strings.ReplaceAll(name, "-", "_"))
 	text := os.Getenv(variable)

@@ -44,8 +44,8 @@ func as(t *testing.T, buyer string) string {
 	return "Authorization: Bearer " + strings.TrimSpace(shopWith(t, []string{"SHOP_TOKEN_SECRET=" + testSecret}, "token", "--buyer", buyer).stdout)
 }
 
-// "The tokens go to standard output, alone, each on a line, in the order of --buyer; until when they are good goes to
-// the log." The file and the variable hold the same secret.
+// "Standard output gets the tokens only, one on each line, in the order of --buyer. The log says when they expire." The
+// file and the variable hold the same secret.
 func TestToken(t *testing.T) {
 	t.Parallel()
 	secret, err := auth.NewSecret(testSecret)
