@@ -227,7 +227,7 @@ func TestRun_usage(t *testing.T) {
 		{[]string{"--think=-1ms"}, "--think: want 0s to 1s"},
 		{[]string{"--think", "2"}, "--think"},
 		{[]string{"--target", "localhost"}, "http://localhost:8080"},
-		{[]string{"--target", ""}, "--target: is empty: want a value, or leave it out"},
+		{[]string{"--target", ""}, "--target: is empty: give a value, or leave it out"},
 		{[]string{"--redlock", ""}, "--redlock: is empty"},
 		{[]string{"step", ""}, "[<name>]: is empty"},
 		{[]string{"step", "all", "none"}, "unexpected argument none"},

@@ -52,7 +52,7 @@ func TestRun_usage(t *testing.T) {
 		"seed twice":          {nil, "seed --data " + data + " --sku mug --units 1 --sku mug --units 2", "twice"},
 		"seed currency":       {nil, "seed --data " + data + " --sku mug --units 1 --currency euro", "EUR"},
 		"CA, no such file":    {nil, "migrate --mysql " + dsn + " --mysql-ca /nowhere/ca.pem", "/nowhere/ca.pem"},
-		"CA without redis":    {nil, "serve --redis-ca /nowhere/ca.pem", "shop: redis-ca, redis-cert, redis-key: are for a Redis"},
+		"CA without redis":    {nil, "serve --redis-ca /nowhere/ca.pem", "shop: redis-ca, redis-cert, redis-key: there is no Redis"},
 		"ready where":         {nil, "ready --url localhost", "http://127.0.0.1:8080"},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -17,8 +17,8 @@ const killTTL = 2 * time.Second
 // is late after each.
 const killRounds = 3
 
-// "When it shuts down, another goes on within two seconds; when it is killed, within the lock's TTL and a second": the
-// instance that has the jobs ends, and another goes on. Not parallel: it measures time.
+// "If that instance shuts down, another takes over within two seconds; if it is killed, within the lock's TTL and a
+// second": the instance that has the jobs ends, and another takes over. Not parallel: it measures time.
 func TestServe_killedWithJobs(t *testing.T) {
 	jobs := []string{"expiry", "reconcile"}
 	data, locks := t.TempDir(), lockServer(t)

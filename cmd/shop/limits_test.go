@@ -38,7 +38,7 @@ func TestSeed_limitPerBuyer(t *testing.T) {
 	buy(s.url, "key-2", ann).Want(t, http.StatusConflict)
 }
 
-// "More get a 429."
+// "Further requests get a 429."
 func TestServe_rateLimit(t *testing.T) {
 	t.Parallel()
 	s := startShop(t, append(withSecret(t), "--rate-limit", "1")...)

@@ -62,8 +62,8 @@ func TestServe_data(t *testing.T) {
 	}
 }
 
-// "SIGTERM ends an instance": readiness fails first, requests in progress finish, and the exit code is 0. A second signal at
-// once cuts nothing off: "timeout(1) sends one to the process and one to its group".
+// "SIGTERM ends an instance": readiness fails first, requests in progress finish, and the exit code is 0. A second
+// signal at once aborts nothing: "timeout(1) signals the process and then its group".
 func TestServe_terminated(t *testing.T) {
 	t.Parallel()
 	data := t.TempDir()
@@ -99,7 +99,7 @@ func TestServe_terminated(t *testing.T) {
 	shop(t, "audit", "--data", data).want(t, app.ExitDone, "1 order line,", "0 differences")
 }
 
-// "A second one kills the process".
+// "A second signal kills the process".
 func TestServe_secondSignal(t *testing.T) {
 	t.Parallel()
 	s := startShop(t, "--drain-delay", "1m")
@@ -121,7 +121,7 @@ func TestServe_secondSignal(t *testing.T) {
 	}
 }
 
-// "A second shop on a folder is refused if the locks of one of the two are in its process", until the first has ended.
+// "A second shop on a folder is refused, unless both shops have their locks in Redis", until the first has ended.
 func TestServe_folderInUse(t *testing.T) {
 	t.Parallel()
 	data, withRedis := t.TempDir(), append(withSecret(t), "--redis", lockServer(t))

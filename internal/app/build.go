@@ -25,26 +25,26 @@ import (
 	"example.com/shop/internal/store"
 )
 
-// Parts are the open parts of a shop, in the order in which they are opened. The shop closes them.
+// Parts are the open parts of a shop, in the order in which they were opened. The shop closes them.
 type Parts struct {
 	Settings
 	Database *store.Store
 	Redis    redis.UniversalClient // nil without Settings.Redis: locks and limits are in this process
 	Shop     strategy.Shop
-	Seller   *batch.Seller   // under leases, unless the strategy is batch
-	Locker   strategy.Locker // the one that the instances share
+	Seller   *batch.Seller   // sells under leases, unless the strategy is batch
+	Locker   strategy.Locker // shared by all instances
 
 	hooks     Hooks
 	log       *slog.Logger
 	closers   []func() error
 	metrics   *observe.Metrics
-	traces    *observe.Traces // nil: off
+	traces    *observe.Traces // nil without traces
 	lockStore lock.Backend
 	locker    *lock.Locker
 	orders    *order.Service
 }
 
-// open opens all parts. The caller has to close what it returns, even with an error.
+// open opens all parts. The caller must close the returned Parts, even after an error.
 func open(ctx context.Context, s Settings, h Hooks) (_ *Parts, err error) {
 	ctx, cancel := context.WithTimeout(ctx, s.StartTimeout)
 	defer cancel()
@@ -88,10 +88,10 @@ func (p *Parts) openDatabase(ctx context.Context) (err error) {
 	}
 	p.metrics.Database(p.Database.DB())
 	p.metrics.Primary(p.Database.Hosts(), p.Database.Primary)
-	return p.Database.Writable(ctx) // a server that is read-only, or a missing right, is not waited for
+	return p.Database.Writable(ctx) // a read-only server or a missing privilege fails the start at once
 }
 
-// openLocker opens the lock that all instances share: in Redis or, without one, in this process.
+// openLocker opens the lock that all instances share: in Redis or, without a Redis, in this process.
 func (p *Parts) openLocker(ctx context.Context) (err error) {
 	if address := p.Settings.Redis; address == "" {
 		p.lockStore = lock.NewMemory()
@@ -106,7 +106,7 @@ func (p *Parts) openLocker(ctx context.Context) (err error) {
 			}
 		}
 		p.lockStore = lock.NewRedis(p.Redis)
-		if err := leaseCheck(p.lockStore, address)(ctx); permanent(err) { // a replica, or a missing right
+		if err := leaseCheck(p.lockStore, address)(ctx); permanent(err) { // a replica, or a missing privilege
 			return err
 		}
 	}
@@ -128,7 +128,7 @@ func (p *Parts) openOrders(ctx context.Context) (err error) {
 	p.Shop = strategy.Shop{
 		Store:   wrapped[order.Store](p.Database, p.hooks.Store),
 		MaxOpen: p.MaxOpenOrders,
-		// Enough time for a slow COMMIT, and little enough that orders can be sold under a short lease.
+		// Long enough for a slow COMMIT, and short enough to sell under a short lease.
 		CommitTime: p.LockTTL / 10,
 	}
 	if p.Strategy == "batch" {
@@ -153,7 +153,7 @@ func (p *Parts) openOrders(ctx context.Context) (err error) {
 	return nil
 }
 
-// NewSeller opens a seller with metrics under its name. locker takes its leases; nil for none.
+// NewSeller opens a seller with metrics under its name. The seller takes leases from locker; nil for none.
 func (p *Parts) NewSeller(name string, locker strategy.Locker) *batch.Seller {
 	outage := &observe.Outage{Log: p.log, Message: "orders are sold without leases"}
 	config := batch.Config{
@@ -175,7 +175,7 @@ func (p *Parts) NewSeller(name string, locker strategy.Locker) *batch.Seller {
 	return seller
 }
 
-// OnClose registers what is to be closed with the shop, before what was opened earlier.
+// OnClose registers a part to close with the shop. Parts close in reverse order.
 func (p *Parts) OnClose(name string, shut func() error) {
 	p.closers = append(p.closers, func() error {
 		if err := shut(); err != nil {
@@ -185,8 +185,8 @@ func (p *Parts) OnClose(name string, shut func() error) {
 	})
 }
 
-// close closes what is open, the last first, so that each part can still use those that it was built on: a seller's
-// leader releases its leases, and a locker returns its leases to Redis.
+// close closes the open parts, the last first, so that each part can still use the parts below it: a seller's leader
+// releases its leases, and a locker returns its leases to Redis.
 func (p *Parts) close() error {
 	var errs []error
 	for _, shut := range slices.Backward(p.closers) {
@@ -238,7 +238,8 @@ func (p *Parts) handlers(draining func() bool) (buyers, operator http.Handler) {
 	return buyers, operator
 }
 
-// leaseCheck takes a lease on a key of this instance alone, as an order does on its SKUs. The next check takes it again.
+// leaseCheck returns a check that takes a lease as an order does, but on a key of this instance. The next check takes the
+// same lease again.
 func leaseCheck(backend lock.Backend, address string) func(context.Context) error {
 	claim := lock.Claim{Key: "ready:" + rand.Text(), Owner: "ready", TTL: 2 * time.Second}
 	servers, _ := RedisAddress(address)
@@ -250,10 +251,10 @@ func leaseCheck(backend lock.Backend, address string) func(context.Context) erro
 	}
 }
 
-// check is the readiness check of a server, an optional one if orders are sold without it as well. It logs when the server
-// stops and starts to do its part of an order.
+// check returns the readiness check of a server. The check is optional if orders can be sold without the server. It logs
+// when the server fails and when it works again.
 func (p *Parts) check(server string, optional bool, try func(context.Context) error) httpapi.Check {
-	outage := &observe.Outage{Log: p.log.With("server", server), Message: "no order can be taken, so the shop is not ready"}
+	outage := &observe.Outage{Log: p.log.With("server", server), Message: "the server cannot take orders, so the shop is not ready"}
 	if optional {
 		outage.Message = "orders are sold without this server"
 	}
@@ -264,7 +265,7 @@ func (p *Parts) check(server string, optional bool, try func(context.Context) er
 	}}
 }
 
-// wrapped is a part as a hook changes it, which may be nil.
+// wrapped returns the part that a hook makes of this one, or the part itself if there is no hook.
 func wrapped[T any](part T, hook func(T) T) T {
 	if hook == nil {
 		return part
@@ -272,13 +273,13 @@ func wrapped[T any](part T, hook func(T) T) T {
 	return hook(part)
 }
 
-// Hooks are how a program changes a shop. Most wrap a part; Identify and Strategy replace one, as internal/lab does.
+// Hooks let a program change a shop, as internal/lab does. Most hooks wrap a part; Identify and Strategy replace one.
 type Hooks struct {
-	// Identify returns the buyer that sends a request below /v1/orders, and replaces tokens: the shop needs no TokenSecret, and
-	// takes passwords that are published. An error that is an httpapi.ErrMalformed is a 400.
+	// Identify returns the buyer of a request below /v1/orders. It replaces tokens: the shop needs no TokenSecret, and
+	// accepts published passwords. An httpapi.ErrMalformed is answered with a 400.
 	Identify func(*http.Request) (buyer string, err error)
 
-	Database func(open func(driver.Connector) *sql.DB) func(driver.Connector) *sql.DB // what makes a pool of connections
+	Database func(open func(driver.Connector) *sql.DB) func(driver.Connector) *sql.DB // makes a pool of connections
 	Redis    redis.Hook                                                               // of each client
 	Observer func(lock.Observer) lock.Observer                                        // of each locker
 	Store    func(order.Store) order.Store
@@ -287,13 +288,14 @@ type Hooks struct {
 	Orders   func(httpapi.Orders) httpapi.Orders
 	Handler  func(buyers, operator http.Handler) http.Handler // of the buyers' listener; it may show OperatorToken
 
-	// Strategy returns what to sell by instead of Settings.Strategy. It is called when all parts but the HTTP API are open.
+	// Strategy returns the strategy to use instead of Settings.Strategy. It is called once all parts but the HTTP API
+	// are open.
 	Strategy func(context.Context, *Parts) (order.Strategy, error)
 
-	// Spans takes what is traced; nil for no traces.
+	// Spans exports the traces; nil for no traces.
 	Spans sdktrace.SpanExporter
 
-	// Alone says that the Redis belongs to this process, also where Settings.Redis does not name it yet: the strategy redis is
-	// allowed, and no second shop may serve the data folder.
+	// Alone says that the Redis belongs to this process, even if Settings.Redis does not name it yet. The strategy redis is
+	// then allowed, and no second shop may serve the data folder.
 	Alone bool
 }

@@ -35,11 +35,11 @@ func (e UsageError) Error() string { return e.Err.Error() }
 
 func (e UsageError) Unwrap() error { return e.Err }
 
-// ErrPrinted means that a command has failed and printed why.
+// ErrPrinted means that a command has failed and has printed the reason.
 var ErrPrinted = errors.New("failed")
 
-// UntilSignal returns a context that ends with the first SIGINT, SIGTERM or other signal given. A second one kills the process,
-// but not within 100 ms: timeout(1) sends one to the process and one to its group.
+// UntilSignal returns a context that ends with the first SIGINT, SIGTERM or other given signal. A second signal kills the
+// process, except within 100 ms: timeout(1) signals the process and then its group.
 func UntilSignal(others ...os.Signal) context.Context {
 	ctx, stop := signal.NotifyContext(context.Background(), append(others, os.Interrupt, syscall.SIGTERM)...)
 	context.AfterFunc(ctx, func() {
@@ -50,18 +50,18 @@ func UntilSignal(others ...os.Signal) context.Context {
 }
 
 // Main parses the command line and the environment of a program into line, a struct for kong, calls run, and returns the
-// exit code. It prints errors to standard error. A Run method of a command gets ctx. Empty variables are ignored, as
-// compose files leave them.
+// exit code. It prints errors to standard error. The Run methods of commands get ctx. Empty variables are ignored: compose
+// files pass a variable that is not set as an empty one.
 func Main(ctx context.Context, name, about string, args []string, line any,
 	run func(*kong.Context) error, options ...kong.Option,
 ) (code int) {
-	logging.Disable() // go-redis logs by a logger of the whole process, and returns the errors that it logs
+	logging.Disable() // go-redis has one logger for the whole process, and also returns the errors that it logs
 	for _, variable := range os.Environ() {
 		if name, value, _ := strings.Cut(variable, "="); value == "" && strings.HasPrefix(name, "SHOP_") {
 			_ = os.Unsetenv(name)
 		}
 	}
-	printed := false // by --help or --version, which end here
+	printed := false // by --help or --version
 	parser := kong.Must(line, append(options, kong.Name(name), kong.Description(about),
 		kong.BindTo(ctx, (*context.Context)(nil)), kong.Exit(func(int) { printed = true }),
 		kong.ConfigureHelp(kong.HelpOptions{Compact: true, WrapUpperBound: 100}), kong.Vars{"version": versionOf(name)})...)
@@ -92,8 +92,8 @@ func Main(ctx context.Context, name, about string, args []string, line any,
 	return ExitFailed
 }
 
-// RefuseEmpty refuses an empty value on the command line: otherwise, a script whose variable is not set could start a
-// shop that shares no locks with the others.
+// RefuseEmpty refuses an empty value on the command line. Otherwise a script with an unset variable could start a shop that
+// shares no locks with the others.
 func RefuseEmpty(parsed *kong.Context) error {
 	for _, path := range parsed.Path {
 		value := path.Positional
@@ -105,13 +105,13 @@ func RefuseEmpty(parsed *kong.Context) error {
 		}
 		list, several := value.Target.Interface().([]string)
 		if value.Target.Kind() == reflect.String && value.Target.Len() == 0 || several && (len(list) == 0 || slices.Contains(list, "")) {
-			return fmt.Errorf("%s: is empty: want a value, or leave it out", value.ShortSummary())
+			return fmt.Errorf("%s: is empty: give a value, or leave it out", value.ShortSummary())
 		}
 	}
 	return nil
 }
 
-// selected returns the program's name and the command, also if the rest of the command line is wrong.
+// selected returns the program's name and the command, even if the rest of the command line is wrong.
 func selected(err error, parsed *kong.Context, name string) string {
 	if wrong, ok := errors.AsType[*kong.ParseError](err); ok {
 		parsed = wrong.Context
@@ -122,17 +122,17 @@ func selected(err error, parsed *kong.Context, name string) string {
 	return name
 }
 
-// Running is a shop that was started: see the methods of Shop.
+// Running is a started shop: see the methods of Shop.
 type Running interface {
 	Done() <-chan struct{}
 	Shutdown(ctx context.Context) error
 }
 
-// Serve starts a shop and serves until ctx ends or the shop fails. It makes the data folder; a shop without a database gets
-// a temporary one, which is removed at the end.
+// Serve starts a shop and serves until ctx ends or the shop fails. It makes the data folder. If there is no database, it
+// makes a temporary data folder, which is removed at the end.
 func Serve(ctx context.Context, s *Settings, start func(temporary bool) (Running, error)) (err error) {
 	if os.Getenv("GOGC") == "" {
-		debug.SetGCPercent(400) // a shop's heap is small: fewer collections are worth the memory
+		debug.SetGCPercent(400) // the heap of a shop is small: fewer collections are worth the memory
 	}
 	temporary := s.MySQL == "" && s.Data == ""
 	if temporary {
@@ -156,10 +156,10 @@ func Serve(ctx context.Context, s *Settings, start func(temporary bool) (Running
 	return shop.Shutdown(context.WithoutCancel(ctx)) // --drain limits it
 }
 
-// LogSettings choose how and what a program logs.
+// LogSettings choose the format and the level of a program's log.
 type LogSettings struct {
-	LogFormat string     `env:"SHOP_LOG_FORMAT" enum:"text,json" default:"text" help:"How to log: text or json."`
-	LogLevel  slog.Level `env:"SHOP_LOG_LEVEL" default:"info" help:"What to log: debug, info, warn or error."`
+	LogFormat string     `env:"SHOP_LOG_FORMAT" enum:"text,json" default:"text" help:"Format of the log: text or json."`
+	LogLevel  slog.Level `env:"SHOP_LOG_LEVEL" default:"info" help:"Level of the log: debug, info, warn or error."`
 }
 
 // Logger returns a logger that writes to w.
@@ -171,8 +171,8 @@ func (s LogSettings) Logger(w io.Writer) *slog.Logger {
 	return slog.New(slog.NewTextHandler(w, options))
 }
 
-// ThisBuild returns the version and commit of the running program; empty if unknown: `go run` records no commit. The
-// version ends in "+dirty" if files were changed.
+// ThisBuild returns the version and commit of the running program, each empty if unknown: `go run` records no commit. The
+// version ends in "+dirty" if the program was built from changed files.
 func ThisBuild() (version, commit string) {
 	info, ok := debug.ReadBuildInfo()
 	if !ok {
@@ -186,7 +186,7 @@ func ThisBuild() (version, commit string) {
 	return info.Main.Version, commit
 }
 
-// versionOf is what the program's --version prints.
+// versionOf returns the text that --version prints.
 func versionOf(program string) string {
 	version, commit := ThisBuild()
 	return fmt.Sprintf("%s %s, commit %s, %s %s/%s",

@@ -11,8 +11,8 @@ import (
 	"example.com/shop/internal/testserver"
 )
 
-// "An instance on which a job fails leaves the job to others": orders expire although it reaches Redis. "Each job reports in
-// the log and in the metrics what it did", also where it fails.
+// "If a job fails on an instance, the instance leaves the job to others": orders expire although the instance reaches
+// Redis. "Each job reports its work in the log and in the metrics", even where it fails.
 func TestShop_expires_databaseLost(t *testing.T) {
 	t.Parallel()
 	well, lost := embedded(t, 5), embedded(t, 1)

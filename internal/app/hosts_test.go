@@ -109,7 +109,7 @@ func wantNoMajority(t *testing.T, shop *app.Shop, group *testserver.MySQLGroup, 
 	}
 }
 
-// "Of a Cluster with ?addr=HOST:PORT or ?cluster=true", by a user who has the documented rights.
+// "With ?addr=HOST:PORT or ?cluster=true for a Cluster", by a user who has the documented permissions.
 func TestShop_redisCluster(t *testing.T) {
 	t.Parallel()
 	group := testserver.Start(t, testserver.OpenRedisCluster)

@@ -15,12 +15,12 @@ import (
 	"example.com/shop/internal/order"
 )
 
-// job is work that one instance does at a time. Two instances at once, as after a lost lease, do no harm: each job is
-// idempotent, and the lease only saves work.
+// job is work for one instance at a time. Two instances at once, as after a lost lease, do no harm: each job is idempotent,
+// and the lease only saves work.
 type job struct {
 	name  string
 	every time.Duration
-	run   func(ctx context.Context) (items int, err error) // the items it dealt with, even if it failed
+	run   func(ctx context.Context) (items int, err error) // items counts the finished ones, even with an error
 }
 
 const expiryJob = "expiry"
@@ -29,7 +29,7 @@ const expiryJob = "expiry"
 func (p *Parts) expire(ctx context.Context) (expired int, err error) {
 	const (
 		atOnce = 512
-		most   = 10 * time.Second // of one run, so that its success is seen; the next follows soon
+		most   = 10 * time.Second // of one run, so that the metrics show its success; the next run follows soon
 	)
 	for began := time.Now(); ; {
 		n, err := p.orders.ExpireDue(ctx, atOnce)
@@ -42,7 +42,7 @@ func (p *Parts) expire(ctx context.Context) (expired int, err error) {
 
 const refundsJob = "refunds"
 
-// refunds reports for how long refused payments have waited for their refunds, which the payment service makes.
+// refunds reports for how long refused payments have waited for their refunds by the payment service.
 func (p *Parts) refunds(ctx context.Context) (int, error) {
 	lag, err := p.Database.RefundLag(ctx)
 	if err == nil {
@@ -51,7 +51,7 @@ func (p *Parts) refunds(ctx context.Context) (int, error) {
 	return 0, err
 }
 
-// off is the time of a daily job that does not run.
+// off instead of a time of day switches a daily job off.
 const off = "off"
 
 // parseDaily reads a time of day such as 03:00, as the time since midnight.
@@ -66,9 +66,9 @@ func parseDaily(at string) (time.Duration, error) {
 const reconcileJob = "reconcile"
 
 // reconcile audits all SKUs once a day, from Settings.ReconcileAt on by the database's clock. It logs differences and
-// changes nothing: an operator has to decide what is right. Rows in the database say that the day's audit was begun in this
-// hour, and that it was made: one that failed is made again in the next hour, by any instance, since the server may still be
-// at its statements.
+// changes nothing: an operator has to decide which record is right. One row in the database says that the audit was
+// begun in this hour, and another that the audit of the day is complete. A failed audit is repeated in the next hour,
+// by any instance: until then, the server may still execute its statements.
 func (p *Parts) reconcile(ctx context.Context) (differences int, err error) {
 	at, _ := parseDaily(p.ReconcileAt) // the settings are valid
 	now, err := p.Database.Now(ctx)
@@ -83,7 +83,7 @@ func (p *Parts) reconcile(ctx context.Context) (differences int, err error) {
 	}
 	first, err := p.Database.NoteRun(ctx, try, day)
 	if err == nil && !first {
-		err = errors.New("the audit that was begun in this hour has not ended well; the next hour has another")
+		err = errors.New("the audit of this hour has not been completed; it is repeated in the next hour")
 	}
 	if err != nil {
 		return 0, err
@@ -97,7 +97,7 @@ func (p *Parts) reconcile(ctx context.Context) (differences int, err error) {
 
 // audit returns the number of differences, and logs the first 20 of them.
 func (p *Parts) audit(ctx context.Context) (differences int, err error) {
-	// The time limit is there because a run keeps a snapshot of the database open.
+	// The time is limited because an audit keeps a snapshot of the database open.
 	ctx, cancel := context.WithTimeout(ctx, time.Hour)
 	defer cancel()
 	began, log := time.Now(), p.log.With("job", reconcileJob)
@@ -116,8 +116,8 @@ func (p *Parts) audit(ctx context.Context) (differences int, err error) {
 	return report.Found, nil
 }
 
-// startJobs runs the jobs until stop is called. ended is closed when all have released their leases, which may take as
-// long as the timeouts of a database or Redis that does not answer.
+// startJobs runs the jobs until stop is called. ended is closed when all jobs have released their leases. If the
+// database or Redis does not answer, this takes as long as their timeouts.
 func (p *Parts) startJobs() (stop func(), ended <-chan struct{}) {
 	list := []job{
 		{expiryJob, cmp.Or(p.SweepEvery, time.Second), p.expire},
@@ -127,7 +127,7 @@ func (p *Parts) startJobs() (stop func(), ended <-chan struct{}) {
 	if p.ReconcileAt != off {
 		list = append(list, job{reconcileJob, time.Minute, p.reconcile})
 	}
-	ctx, stop := context.WithCancel(context.Background()) // not that of Start, which may end before the shop
+	ctx, stop := context.WithCancel(context.Background()) // the context of Start may end before the shop
 	var running sync.WaitGroup
 	for _, j := range list {
 		running.Go(func() { p.standBy(ctx, j) })
@@ -140,8 +140,8 @@ func (p *Parts) startJobs() (stop func(), ended <-chan struct{}) {
 	return stop, all
 }
 
-// standBy tries to get the job's lease until ctx ends, and runs the job while this instance has it. After a run that
-// failed, the instance leaves the job to others for a while, since the cause may be local.
+// standBy tries to get the job's lease until ctx ends, and runs the job while this instance holds the lease. After a failed
+// run, the instance leaves the job to others for a while, because the cause may be local.
 func (p *Parts) standBy(ctx context.Context, j job) {
 	const pause = time.Second // between tries
 	log := p.log.With("job", j.name)

@@ -25,8 +25,8 @@ func as(t *testing.T, buyer string) string {
 	return "Authorization: Bearer " + token
 }
 
-// "The operator's API has a listener of its own, only if it has an address, and needs another token"; and in
-// Shutdown it closes last.
+// "The operator's API is open only if it has an address; it has a listener and a token of its own". In Shutdown, the API
+// closes last.
 func TestShop_operator(t *testing.T) {
 	t.Parallel()
 	s := embedded(t, 5)
@@ -57,7 +57,7 @@ func TestShop_operator(t *testing.T) {
 	contract.Operator().Send(http.MethodGet, operator+"/healthz", "").Want(t, http.StatusOK)
 	cut()
 	if err := <-closed; err != nil && !errors.Is(err, context.Canceled) { // a connection may have been about to close
-		t.Errorf("got %v, want nil or that the rest was cut off", err)
+		t.Errorf("got %v, want nil or that the rest was aborted", err)
 	}
 }
 

@@ -13,7 +13,7 @@ import (
 	"example.com/shop/internal/testserver"
 )
 
-// "It runs once a day, also if Redis loses its data or instances change; if no instance ran at that time, it runs
+// "It runs once a day, even if Redis loses its data or instances change. If no instance runs at that time, it runs
 // later."
 func TestShop_reconciles(t *testing.T) {
 	t.Parallel()
@@ -53,7 +53,7 @@ func TestShop_reconciles(t *testing.T) {
 	await(book, `msg="job ran" job=reconcile items=3 took_ms=`)
 	end(third)
 
-	// "A run that failed [...] is repeated in the next hour."
+	// "If a run fails, [...] it is repeated in the next hour."
 	change(t, s, "UPDATE job_runs SET day = '2026-01-02' WHERE day > '2026-01-01'")
 	change(t, s, "UPDATE skus SET fence = 'no number'")
 	fourth, book := begin()
@@ -61,7 +61,7 @@ func TestShop_reconciles(t *testing.T) {
 	end(fourth)
 	change(t, s, "UPDATE skus SET fence = 0")
 	fifth, book := begin()
-	await(book, `msg="job fails here" job=reconcile errors=1 error="the audit that was begun in this hour`)
+	await(book, `msg="job fails here" job=reconcile errors=1 error="the audit of this hour has not been completed`)
 	end(fifth)
 	change(t, s, "UPDATE job_runs SET job = 'reconcile, another hour' WHERE day > '2026-01-02'")
 	_, book = begin()

@@ -51,8 +51,8 @@ func openStore(ctx context.Context, s DatabaseSettings, o store.Options) (*store
 	return db, nil
 }
 
-// Prepare migrates a SQLite file, and refuses a server whose schema is old or not the shop's: other instances use that
-// server, so the operator runs `shop migrate`.
+// Prepare migrates a SQLite file. It refuses a database server whose schema is old or not the shop's: other instances may
+// use that server, so that the operator has to run `shop migrate`.
 func Prepare(ctx context.Context, db *store.Store) error {
 	if !db.IsSQLite() {
 		return UpToDate(ctx, db)
@@ -67,7 +67,7 @@ func Prepare(ctx context.Context, db *store.Store) error {
 func UpToDate(ctx context.Context, db *store.Store) error {
 	pending, err := db.Pending(ctx)
 	if err == nil && pending {
-		err = errors.New("its schema is not up to date: run `shop migrate` on it first")
+		err = errors.New("the schema is not up to date: run `shop migrate` first")
 	}
 	if err != nil {
 		return fmt.Errorf("%s: %w", db.Name(), err)
@@ -75,7 +75,7 @@ func UpToDate(ctx context.Context, db *store.Store) error {
 	return nil
 }
 
-// MySQLAddress returns the host:port/database of a DSN, without user and password; several hosts with commas.
+// MySQLAddress returns the host:port/database of a DSN, without user and password. Commas separate several hosts.
 func MySQLAddress(dsn string) (string, error) {
 	configs, err := store.ReadDSN(dsn)
 	if err != nil {
@@ -88,7 +88,7 @@ func MySQLAddress(dsn string) (string, error) {
 	return strings.Join(hosts, ",") + "/" + configs[0].DBName, nil
 }
 
-// Announce logs that the shop waits for a server, if it waits for longer than a running one needs, until over is called.
+// Announce logs that the shop waits for a server, unless over is called within 200 ms.
 func (s DatabaseSettings) Announce(server string) (over func()) {
 	t := time.AfterFunc(200*time.Millisecond, func() {
 		s.log().Info("waiting for "+server, "at_most", s.StartTimeout)
@@ -96,8 +96,8 @@ func (s DatabaseSettings) Announce(server string) (over func()) {
 	return func() { t.Stop() }
 }
 
-// keepFolder refuses a second shop on a folder if the locks and rate limits of one of the two are in its process, until the
-// first has called release or its process has ended.
+// keepFolder refuses a second shop on a folder if the locks and rate limits of one of the two are in its process. The
+// folder is free again once the first shop has called release or its process has ended.
 func keepFolder(data string, shared bool) (release func() error, err error) {
 	file := flock.New(filepath.Join(data, "serving"), flock.SetPermissions(0o600))
 	try := file.TryLock
@@ -108,12 +108,12 @@ func keepFolder(data string, shared bool) (release func() error, err error) {
 	case err != nil:
 		return nil, fmt.Errorf("data folder: %w", err)
 	case !ok:
-		return nil, fmt.Errorf("another shop serves %s, and one of the two has locks of its own: give both one --redis, or stop it", data)
+		return nil, fmt.Errorf("another shop serves %s, and one of the two has its locks in its process: give both the same --redis, or stop the other shop", data)
 	}
 	return file.Close, nil
 }
 
-// RedisAddress returns the host:port of an address or URL, without user and password; of several servers with commas.
+// RedisAddress returns the host:port of an address or URL, without user and password. Commas separate several servers.
 func RedisAddress(address string) (string, error) {
 	servers, err := readRedis(address)
 	if err != nil {
@@ -122,21 +122,20 @@ func RedisAddress(address string) (string, error) {
 	return servers.String(), nil
 }
 
-// redisServers are what --redis names: one server, the Sentinels of one that may be replaced, or some nodes of a Cluster.
+// redisServers are the servers that --redis names: one Redis, Sentinels, or nodes of a Cluster.
 type redisServers struct {
 	addrs     []string
-	tls       **tls.Config // from the URL; the certificate must name the host that is dialed
+	tls       **tls.Config // of the client that open returns
 	passwords []string
 	open      func() redis.UniversalClient
 }
 
 func (r *redisServers) String() string { return strings.Join(r.addrs, ",") }
 
-// readRedis reads host:port or one of go-redis' URLs. With master_name in its query it is of Sentinels, with further
-// nodes (addr) or cluster=true of a Cluster. The errors do not quote a URL, not even one without a scheme, which may
-// contain a password.
+// readRedis reads host:port or a URL of go-redis. A URL with master_name in its query names Sentinels; a URL with further
+// nodes (addr) or cluster=true names a Cluster. The errors never quote the address, which may contain a password.
 func readRedis(address string) (r *redisServers, err error) {
-	errForm := errors.New("redis: want host:port or redis://user:password@host:6379/0; of Sentinels redis://host:26379?master_name=NAME&addr=HOST:PORT; of a Cluster redis://host:6379?addr=HOST:PORT, or cluster=true instead of further nodes")
+	errForm := errors.New("redis: want host:port or redis://user:password@host:6379/0; for Sentinels redis://host:26379?master_name=NAME&addr=HOST:PORT; for a Cluster redis://host:6379?addr=HOST:PORT, or cluster=true instead of further nodes")
 	if !strings.Contains(address, "://") {
 		if _, _, err := net.SplitHostPort(address); err != nil || strings.ContainsAny(address, "@/?") {
 			return nil, errForm
@@ -149,7 +148,7 @@ func readRedis(address string) (r *redisServers, err error) {
 	}
 	query := u.Query()
 	cluster := query.Get("cluster")
-	query.Del("cluster") // a word of the shop's own
+	query.Del("cluster") // go-redis does not know it
 	u.RawQuery = query.Encode()
 	quiet := &maintnotifications.Config{Mode: maintnotifications.ModeDisabled} // only cloud services send them
 	switch {
@@ -161,9 +160,9 @@ func readRedis(address string) (r *redisServers, err error) {
 			return nil, errForm
 		}
 		if o.ReplicaOnly || o.RouteByLatency || o.RouteRandomly {
-			return nil, errors.New("redis: replica_only, route_by_latency, route_randomly: locks are read and written on the master: leave them out")
+			return nil, errors.New("redis: replica_only, route_by_latency, route_randomly: leave them out: locks are read and written on the master")
 		}
-		o.ContextTimeoutEnabled, o.DisableIdentity = true, true // Redis 7.0 has no right for CLIENT SETINFO alone
+		o.ContextTimeoutEnabled, o.DisableIdentity = true, true // Redis 7.0 cannot permit CLIENT SETINFO alone
 		r = &redisServers{o.SentinelAddrs, &o.TLSConfig, []string{o.Password, o.SentinelPassword},
 			func() redis.UniversalClient { return redis.NewFailoverClient(o) }}
 	case cluster != "" || query.Has("addr"):
@@ -186,18 +185,18 @@ func readRedis(address string) (r *redisServers, err error) {
 	return r, r.check()
 }
 
-// check is the rules for all forms.
+// check applies the rules for all three forms.
 func (r *redisServers) check() error {
 	for _, addr := range r.addrs {
 		if _, port, err := net.SplitHostPort(addr); err != nil || port == "" || strings.Contains(addr, "@") { // addr=secret@host:port
-			return errors.New("redis: want HOST:PORT in addr; user and password are before the first host")
+			return errors.New("redis: want HOST:PORT in addr; user and password belong before the first host")
 		}
 	}
 	if config := *r.tls; config != nil {
 		if config.InsecureSkipVerify {
-			return errors.New("redis: skip_verify trusts any server: leave it out; want --redis-ca with the file of the CA that signed the server's certificate")
+			return errors.New("redis: skip_verify trusts any server: leave it out, and name the CA of the server's certificate by --redis-ca")
 		}
-		config.ServerName = "" // go-redis would expect the first host's name of all servers
+		config.ServerName = "" // or go-redis expects the first host's name in all certificates
 	}
 	return nil
 }
@@ -220,7 +219,7 @@ func (p *Parts) OpenRedis(ctx context.Context, address string) (redis.UniversalC
 		if errors.Is(ctx.Err(), context.Canceled) {
 			return nil, context.Cause(ctx)
 		}
-		return nil, fmt.Errorf("redis at %s: %w; check that it runs, that --redis (SHOP_REDIS) and a master_name or number of a database in it are right, its user, password and rights, and TLS (--redis-ca, SHOP_REDIS_CA)", servers, err)
+		return nil, fmt.Errorf("redis at %s: %w; check that it runs, the address with its master_name or database number (--redis, SHOP_REDIS), the user, password and permissions, and TLS (--redis-ca, SHOP_REDIS_CA)", servers, err)
 	}
 	p.OnClose("redis", client.Close)
 	if hook := p.hooks.Redis; hook != nil {
@@ -249,22 +248,22 @@ func awaitRedis(ctx context.Context, client redis.UniversalClient) error {
 	}
 }
 
-// permanent reports whether waiting cannot mend an error: one of TLS, or the server's answer, such as to a wrong password
-// or number of a database, unless the answer is temporary.
+// permanent reports whether waiting cannot help: after an error of TLS, or an answer such as to a wrong password or
+// database number, unless the answer is temporary.
 func permanent(err error) bool {
 	if !errors.As(err, new(redis.Error)) {
 		return refusedTLS(err)
 	}
-	if errors.Is(err, redis.Nil) { // Sentinels know no master of this name
-		return !errors.As(err, new(net.Error)) // a Sentinel that does not answer may know it
+	if errors.Is(err, redis.Nil) { // the Sentinels that answer know no master of this name
+		return !errors.As(err, new(net.Error)) // a Sentinel that does not answer may know the name
 	}
 	return !redis.IsLoadingError(err) && !redis.IsMasterDownError(err) && !redis.IsClusterDownError(err) && !redis.IsTryAgainError(err) &&
 		!redis.IsMaxClientsError(err) && !redis.IsOOMError(err) && !redis.IsNoReplicasError(err) &&
 		!redis.HasErrorPrefix(err, "BUSY") && !redis.HasErrorPrefix(err, "MISCONF")
 }
 
-// config reads the files; nil if there is none. The server's certificate and host name are always verified. Errors name
-// the file and its flag, which begins with prefix, and never show a key.
+// config reads the files, and returns nil if none is named. The server's certificate and host name are always verified.
+// Errors name the file and its flag, which begins with prefix, and never show a key.
 func (f TLSFiles) config(prefix string) (*tls.Config, error) {
 	if f == (TLSFiles{}) {
 		return nil, nil

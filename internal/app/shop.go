@@ -32,8 +32,8 @@ type Shop struct {
 	stopped  error // outcome of Shutdown
 }
 
-// Start builds a shop from its settings and serves. It waits until database and Redis answer or ctx or s.StartTimeout
-// ends. Wrong settings are a UsageError.
+// Start builds a shop from its settings and serves. It waits for the database and Redis until ctx or s.StartTimeout ends.
+// Wrong settings are a UsageError.
 func Start(ctx context.Context, s Settings, h Hooks) (*Shop, error) {
 	if err := Check(s, h); err != nil {
 		return nil, UsageError{Err: err}
@@ -47,16 +47,16 @@ func Start(ctx context.Context, s Settings, h Hooks) (*Shop, error) {
 		return nil, errors.Join(err, parts.close())
 	}
 	shop.stopJobs, shop.jobsEnded = parts.startJobs()
-	redis, _ := RedisAddress(s.Redis) // empty without one
+	redis, _ := RedisAddress(s.Redis) // empty without a Redis
 	parts.log.Info("shop is open", "addr", shop.Addr(), "operator", shop.OperatorAddr(), "database", parts.Database.Name(),
 		"locks", cmp.Or(redis, "process"), "strategy", s.Strategy, "traces", parts.traces != nil)
 	if s.OperatorListen != "" && s.PaymentsToken.IsZero() && !s.BuyersPay {
-		parts.log.Warn("no order can be paid at this instance: add --payments-token-file, see docs/payments.md")
+		parts.log.Warn("no order can be paid on this instance: add --payments-token-file, see docs/payments.md")
 	}
 	return shop, nil
 }
 
-// serve serves the buyers' API and, if it has an address, the operator's.
+// serve serves the buyers' API and, if it has an address, the operator's API.
 func (s *Shop) serve(ctx context.Context) (err error) {
 	p := s.parts
 	buyers, operator := p.handlers(s.draining.Load)
@@ -82,10 +82,10 @@ func (s *Shop) serve(ctx context.Context) (err error) {
 // Addr returns the host:port of the buyers' API.
 func (s *Shop) Addr() string { return s.buyers.listener.Addr().String() }
 
-// URL returns http:// and Addr.
+// URL returns the URL of the buyers' API, such as http://127.0.0.1:8080.
 func (s *Shop) URL() string { return "http://" + s.Addr() }
 
-// OperatorAddr returns the host:port of the operator's API; empty without one.
+// OperatorAddr returns the host:port of the operator's API, empty if there is none.
 func (s *Shop) OperatorAddr() string {
 	if s.operator == nil {
 		return ""
@@ -93,13 +93,13 @@ func (s *Shop) OperatorAddr() string {
 	return s.operator.listener.Addr().String()
 }
 
-// Done is closed when a listener fails, and by Shutdown. Call Shutdown also after a failure: it closes what is open.
+// Done is closed when a listener fails, and by Shutdown. Call Shutdown even after a failure: it closes the open parts.
 func (s *Shop) Done() <-chan struct{} { return s.failed }
 
 // Shutdown lets readiness fail, waits for load balancers to notice, finishes the orders in flight, and closes the
-// operator's API and everything else that Start opened. If ctx or Settings.Drain ends first, it cuts off the rest and
-// returns an error. Jobs are ended at once; one that hangs is cut off as well, which is no error. The failure of a
-// listener is an error as well. Calling it again returns the first outcome.
+// operator's API and everything else that Start opened. If ctx or Settings.Drain ends first, it aborts the rest and returns
+// an error. It ends the jobs at once; a job that hangs is aborted, which is not an error. The failure of a listener is an
+// error. Calling it again returns the first outcome.
 func (s *Shop) Shutdown(ctx context.Context) error {
 	s.once.Do(func() { s.stopped = s.shutdown(ctx) })
 	return s.stopped
@@ -108,27 +108,27 @@ func (s *Shop) Shutdown(ctx context.Context) error {
 func (s *Shop) shutdown(ctx context.Context) error {
 	s.parts.log.Info("shop closes")
 	s.draining.Store(true)
-	s.stopJobs() // another instance goes on with them
+	s.stopJobs() // another instance takes over the jobs
 	_ = order.Pause(ctx, s.parts.DrainDelay)
 
 	ctx, cancel := context.WithTimeout(ctx, s.parts.Drain)
 	defer cancel()
 	var cut error
 	if err := s.buyers.close(ctx); err != nil {
-		cut = fmt.Errorf("orders in flight were cut off: %w", err)
+		cut = fmt.Errorf("orders in flight were aborted: %w", err)
 	}
-	if s.operator != nil { // for a second: a profile must not delay the end, and a restock or a payment can be repeated
+	if s.operator != nil { // one second: a profile must not delay the end, and restocks and payments can be repeated
 		second, cancel := context.WithTimeout(ctx, time.Second)
 		defer cancel()
 		if err := s.operator.close(second); err != nil {
-			s.parts.log.Warn("operator's requests were cut off", "error", err)
+			s.parts.log.Warn("requests of the operator were aborted", "error", err)
 		}
 	}
 	failure := s.serving.Wait()
 	select {
 	case <-s.jobsEnded:
-	case <-ctx.Done(): // another instance repeats what is cut off
-		s.parts.log.Warn("jobs may be cut off", "error", context.Cause(ctx))
+	case <-ctx.Done(): // another instance repeats an aborted run
+		s.parts.log.Warn("jobs may be aborted", "error", context.Cause(ctx))
 	}
 	if err := errors.Join(failure, cut, s.parts.close()); err != nil {
 		return err
@@ -137,17 +137,17 @@ func (s *Shop) shutdown(ctx context.Context) error {
 	return nil
 }
 
-// requestTimeout is the wait for the lease, and time for the database.
+// requestTimeout allows for the wait for the lease and for the database.
 func (s Settings) requestTimeout() time.Duration { return s.LockWait + 20*time.Second }
 
-// operatorTimeout is long enough for the audit of a large shop. On MySQL each statement also has the readTimeout of the
-// DSN, by default two minutes.
+// operatorTimeout is long enough for the audit of a large shop. On MySQL, the readTimeout of the DSN, by default two
+// minutes, also limits each statement.
 const operatorTimeout = 5 * time.Minute
 
 // server is an HTTP server and its listener.
 type server struct {
 	http.Server
-	flag     string // that sets its address
+	flag     string // names the setting of its address
 	listener net.Listener
 	log      *slog.Logger
 }
@@ -163,7 +163,7 @@ func newServer(ctx context.Context, flag, addr string, handler http.Handler, tim
 		ReadHeaderTimeout: 5 * time.Second,
 		ReadTimeout:       body,
 		WriteTimeout:      body + timeout + 5*time.Second,
-		IdleTimeout:       2 * time.Minute, // longer than that of load balancers, which have to close connections first
+		IdleTimeout:       2 * time.Minute, // load balancers must close idle connections first
 		MaxHeaderBytes:    16 << 10,
 		ErrorLog:          slog.NewLogLogger(log.Handler(), slog.LevelWarn),
 	}}, nil
@@ -179,7 +179,7 @@ func (s *server) serve() error {
 	return fmt.Errorf("%s: serve: %w", s.flag, err)
 }
 
-// close accepts no more connections and waits for the requests in flight. If ctx ends first, it cuts them off and fails.
+// close accepts no more connections and waits for the requests in flight. If ctx ends first, it aborts them and fails.
 func (s *server) close(ctx context.Context) error {
 	if err := s.Shutdown(ctx); err != nil {
 		return errors.Join(err, s.Close())

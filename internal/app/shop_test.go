@@ -52,8 +52,8 @@ func TestShop_databaseAway(t *testing.T) {
 			})
 			comeBack()
 			untilReady(t, shop)
-			began := strings.Count(log.String(), `no order can be taken, so the shop is not ready" server=database errors=1 `)
-			ended := strings.Count(log.String(), `no order can be taken, so the shop is not ready: over" server=database `)
+			began := strings.Count(log.String(), `the server cannot take orders, so the shop is not ready" server=database errors=1 `)
+			ended := strings.Count(log.String(), `the server cannot take orders, so the shop is not ready: over" server=database `)
 			if began < 1 || began != ended { // a busy machine may add one, and its end
 				t.Errorf("outages began %d times and ended %d times:\n%s", began, ended, log)
 			}

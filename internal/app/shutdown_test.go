@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// An order that takes too long is cut off, Shutdown says so, and the accounts agree all the same.
+// An order that takes too long is aborted, Shutdown says so, and the accounts agree all the same.
 func TestShutdown_cutsOff(t *testing.T) {
 	t.Parallel()
 	s := embedded(t, 5)
@@ -20,7 +20,7 @@ func TestShutdown_cutsOff(t *testing.T) {
 
 	err := shop.Shutdown(t.Context())
 	if err == nil {
-		t.Error("got nil, want an error about the order that was cut off")
+		t.Error("got nil, want an error about the aborted order")
 	}
 	if again := shop.Shutdown(t.Context()); fmt.Sprint(again) != fmt.Sprint(err) {
 		t.Errorf("got %v from a second Shutdown, want %v", again, err)

@@ -16,7 +16,7 @@ import (
 // closedPort is an address on which no server listens.
 const closedPort = "127.0.0.1:1"
 
-// "An error that names the server which did not and what to check, and leaves nothing open": goleak looks for it.
+// "Start returns an error that names the server and what to check, and leaves nothing open": goleak looks for it.
 func TestStart_serverDown(t *testing.T) {
 	t.Parallel()
 	for name, change := range map[string]func(*app.Settings){
@@ -48,7 +48,7 @@ func TestStart_serverDown(t *testing.T) {
 	}
 }
 
-// "permanent reports whether waiting cannot mend an error": it is said at once, in the server's words.
+// "permanent reports whether waiting cannot help": it is said at once, in the server's words.
 func TestStart_redisRefuses(t *testing.T) {
 	t.Parallel()
 	addr := testserver.Redis(t)
@@ -61,7 +61,7 @@ func TestStart_redisRefuses(t *testing.T) {
 	sentinel := miniredis.RunT(t)
 	testserver.Must(t, sentinel.Server().Register("SENTINEL", func(c *server.Peer, _ string, _ []string) { c.WriteNull() })) // it knows no such master
 	for url, want := range map[string]string{
-		"redis://" + sentinel.Addr() + "?master_name=other": "redis: nil; check that it runs, that --redis (SHOP_REDIS) and a master_name",
+		"redis://" + sentinel.Addr() + "?master_name=other": "redis: nil; check that it runs, the address with its master_name",
 		"redis://:geheim@" + locked.Addr():                  "WRONGPASS",
 		"redis://" + locked.Addr():                          "NOAUTH",
 		"redis://nobody:geheim@" + addr:                     "WRONGPASS",

@@ -17,7 +17,7 @@ import (
 	"example.com/shop/internal/testserver"
 )
 
-// "Start refuses a database or Redis that speaks plaintext, or whose certificate is not to be trusted."
+// "If the settings require TLS, Start refuses a database or Redis that speaks plaintext or has an untrusted certificate."
 func TestStart_redisTLS(t *testing.T) {
 	t.Parallel()
 	ca := newCA(t)
@@ -80,8 +80,8 @@ func TestStart_redisTLS(t *testing.T) {
 	}
 }
 
-// The same for MySQL and MariaDB: with TLS the server must show a certificate for its host name that a CA has signed, or it is
-// refused at once, before it is sent the user's name. The message names the setting.
+// The same for MySQL and MariaDB: with TLS the server must show a certificate for its host name that a CA has signed,
+// or it is refused at once, before it is sent the user's name. The message names the setting.
 func TestStart_mysqlTLS(t *testing.T) {
 	t.Parallel()
 	plaintext := testserver.MariaDB(t) // without a certificate of its own, unlike MySQL
