@@ -53,7 +53,7 @@ func TestNextPort(t *testing.T) {
 	}
 }
 
-// "An interrupted call leaves the whole file or none": a first start that cannot write does not spoil the next one.
+// "An interrupted call leaves the complete file or none": a first start that cannot write does not spoil the next one.
 func TestServe_secretInterrupted(t *testing.T) {
 	t.Parallel()
 	data := filepath.Join(t.TempDir(), "data")

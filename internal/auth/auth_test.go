@@ -82,7 +82,7 @@ func badTokens() map[string][]string {
 			with("sub", "1"), with("sub", `["ann"]`), with("sub", "\"an\nn\""), with("exp", "NaN"), with("exp", "0777"), with("exp", "true"), with("exp", "{}"),
 			with("nbf", `"soon"`), with("iat", "[NOW]"), with("exp", "1e400"), with("aud", "1"),
 		},
-		"bytes, at most 2048": {times("a", 2049), times(".", 1<<20), payload(strings.Replace(claimsBut("", ""), "{", `{"jti":"`+times("a", 1600)+`",`, 1))},
+		"bytes: at most 2048": {times("a", 2049), times(".", 1<<20), payload(strings.Replace(claimsBut("", ""), "{", `{"jti":"`+times("a", 1600)+`",`, 1))},
 		"token signature is invalid": {
 			parts[0] + "." + parts[1] + ".", encode(`{"alg":"none"}`) + "." + parts[1] + ".", forge(goodHeader, claimsBut("", ""), otherText), forge(goodHeader, claimsBut("", ""), ""),
 			forge(`{"alg":"HS256","jwk":{"kty":"oct","k":"YQ"}}`, claimsBut("", ""), "a"), forge(`{"alg":"HS256","kid":"/dev/null"}`, claimsBut("", ""), ""),
@@ -178,7 +178,7 @@ func TestTokens_lifetime(t *testing.T) {
 	auth.New(auth.Secret{})
 }
 
-// "NewSecret takes 32 random bytes, written in base64 or as hexadecimal digits. No other text is taken."
+// "NewSecret accepts 32 random bytes, written in base64 or as hexadecimal digits. It refuses any other text."
 func TestNewSecret(t *testing.T) {
 	t.Parallel()
 	hexadecimal := "9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08"
@@ -198,7 +198,7 @@ func TestNewSecret(t *testing.T) {
 	}
 }
 
-// "It does not print", and Is is true of the text alone.
+// "A Secret never prints its text", and Is is true of the text alone.
 func TestSecret(t *testing.T) {
 	t.Parallel()
 	secret, err := auth.NewSecret(secretText)
@@ -254,7 +254,7 @@ func TestReadSecretFile(t *testing.T) {
 		}
 	}
 	for _, c := range []struct{ path, says string }{
-		{file(t, secretText+"\n\n", 0o600), "has another text"}, {file(t, "", 0o600), "has another text"},
+		{file(t, secretText+"\n\n", 0o600), "contains another text"}, {file(t, "", 0o600), "contains another text"},
 		{file(t, "lab-only\n", 0o600), "openssl rand -base64 32"}, {file(t, secretText, 0o644), "mode 0644"}, {file(t, secretText, 0o660), "chmod 600"},
 		{filepath.Join(t.TempDir(), "none"), "make one with: (umask 077; openssl rand -base64 32 > "}, {filepath.Dir(link), filepath.Dir(link)}, {os.DevNull, "mode 0666"},
 	} {
@@ -275,7 +275,7 @@ func TestReadSecretFile(t *testing.T) {
 	}
 }
 
-// "Makes a random one, of mode 0600, where there is no file", and keeps it.
+// "If there is no file, KeptSecret makes one with a random secret and mode 0600", and keeps it.
 func TestKeptSecret(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()

@@ -15,16 +15,16 @@ import (
 	"strings"
 )
 
-const secretBytes = 32 // as many as the hash has (RFC 7518, section 3.2)
+const secretBytes = 32 // the size of the hash (RFC 7518, section 3.2)
 
-// Secret signs buyers' tokens, or is the operator's token itself. The zero value is no secret. It does not print: with
-// any verb, and in a log, it is "[secret]".
+// Secret signs buyers' tokens, or is the operator's token itself. The zero value is no secret. A Secret never prints its
+// text: every verb, and a log, shows "[secret]".
 type Secret struct {
 	text string // as given: base64 and hex are not decoded
 }
 
-// NewSecret takes 32 random bytes, written in base64 or as hexadecimal digits. No other text is taken: a phrase that
-// looks long enough can be guessed. The error never shows the text.
+// NewSecret accepts 32 random bytes, written in base64 or as hexadecimal digits. It refuses any other text, because a long
+// phrase can be guessed. The error never shows the text.
 func NewSecret(text string) (Secret, error) {
 	random, err := hex.DecodeString(text)
 	if err != nil {
@@ -46,7 +46,7 @@ func RandomSecret() Secret {
 // IsZero reports whether s is the zero value, which is no secret.
 func (s Secret) IsZero() bool { return s.text == "" }
 
-// Is reports whether text is the secret, by a comparison in constant time.
+// Is reports whether text is the secret. It compares in constant time.
 func (s Secret) Is(text string) bool {
 	return !s.IsZero() && subtle.ConstantTimeCompare([]byte(s.text), []byte(text)) == 1
 }
@@ -60,11 +60,11 @@ func (Secret) Format(f fmt.State, _ rune) { _, _ = io.WriteString(f, "[secret]")
 // LogValue logs "[secret]".
 func (Secret) LogValue() slog.Value { return slog.StringValue("[secret]") }
 
-// tooOpen are the permissions that a secret's file must not have: any for others, and write or execute for its group.
+// tooOpen has the permissions that the file of a secret must not have: any for others, write and execute for the group.
 const tooOpen = 0o027
 
-// ReadSecretFile reads the secret from a file: its text, without the end of line that editors add. The file may be a
-// link, as orchestrators make them.
+// ReadSecretFile reads the secret from a file. It removes the end of line that editors add. The file may be a link, because
+// orchestrators use links.
 func ReadSecretFile(path string) (Secret, error) {
 	info, err := os.Stat(path)
 	switch {
@@ -73,7 +73,7 @@ func ReadSecretFile(path string) (Secret, error) {
 	case err != nil:
 		return Secret{}, fmt.Errorf("secret: %w", err)
 	case info.Mode().Perm()&tooOpen != 0:
-		return Secret{}, fmt.Errorf("secret: %s: others than its owner may use it (mode %04o): want 0600 or 0640, as after: chmod 600 %[1]s",
+		return Secret{}, fmt.Errorf("secret: %s: other users may use the file (mode %04o): want mode 0600 or 0640: chmod 600 %[1]s",
 			path, info.Mode().Perm())
 	}
 	text, err := os.ReadFile(path) //nolint:gosec // the operator names it
@@ -82,19 +82,19 @@ func ReadSecretFile(path string) (Secret, error) {
 	}
 	secret, err := NewSecret(strings.TrimSuffix(strings.TrimSuffix(string(text), "\n"), "\r"))
 	if err != nil {
-		return Secret{}, fmt.Errorf("%w; %s has another text", err, path)
+		return Secret{}, fmt.Errorf("%w; %s contains another text", err, path)
 	}
 	return secret, nil
 }
 
-// KeptSecret reads the secret in a file as ReadSecretFile does, and makes a random one, of mode 0600, where there is no
-// file. An interrupted call leaves the whole file or none.
+// KeptSecret reads the secret in a file as ReadSecretFile does. If there is no file, KeptSecret makes one with a random
+// secret and mode 0600. An interrupted call leaves the complete file or none.
 func KeptSecret(path string) (Secret, error) {
 	_, err := os.Lstat(path)
 	if errors.Is(err, fs.ErrNotExist) {
 		err = makeSecret(path)
 	}
-	if err != nil && !errors.Is(err, fs.ErrExist) { // another shop may have made it first
+	if err != nil && !errors.Is(err, fs.ErrExist) { // another shop may have made the file first
 		return Secret{}, fmt.Errorf("secret: make one: %w", err)
 	}
 	return ReadSecretFile(path)

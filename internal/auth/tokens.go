@@ -1,17 +1,17 @@
-// Package auth mints and verifies the bearer tokens by which buyers are known, and keeps secrets: the one that signs
-// tokens, and the operator's.
+// Package auth mints and verifies the bearer tokens that identify buyers, and keeps secrets: the secret that signs these
+// tokens, and the operator's token.
 //
-// A token is a JWT (RFC 7519), signed with HMAC-SHA-256 by a secret that all instances of a shop share. It names the
-// buyer and has these claims:
+// A token is a JWT (RFC 7519), signed with HMAC-SHA-256 by a secret that all instances of a shop share. It has these
+// claims:
 //
 //	sub  the buyer's name
 //	aud  "shop:buyer", so that a token for another purpose buys nothing
-//	nbf  not good before; in seconds since 1970
-//	exp  not good from then on; at most MaxLifetime after nbf
-//	iat  when it was made; may be left out
+//	nbf  the first second in which the token is valid, since 1970
+//	exp  the first second in which the token is not valid any more; at most MaxLifetime after nbf
+//	iat  when the token was made; optional
 //
-// Other claims are ignored. Clocks may differ by Leeway. The algorithm is pinned: whatever the header of a token asks
-// for, it is verified as HS256 (RFC 8725).
+// Other claims are ignored. Clocks may differ by Leeway. A token is always verified as HS256, whatever its header asks for
+// (RFC 8725).
 package auth
 
 import (
@@ -41,7 +41,7 @@ type Tokens struct {
 	parser *jwt.Parser
 }
 
-// New returns Tokens with this secret. It panics on the zero Secret, with which every client could sign.
+// New returns Tokens with this secret. It panics on the zero Secret, because every client could sign with it.
 func New(secret Secret) *Tokens {
 	if secret.IsZero() {
 		panic("auth: there is no secret")
@@ -57,8 +57,8 @@ func New(secret Secret) *Tokens {
 	)}
 }
 
-// Mint returns a token that is valid from now on for lifetime, and when it expires. Any lifetime but MinLifetime to
-// MaxLifetime is an error. Times are whole seconds, so that it may expire up to a second early.
+// Mint returns a token that is valid from now on for lifetime, and the time of its end. lifetime is MinLifetime to
+// MaxLifetime; any other is an error. Times are whole seconds, so that the token may expire up to a second early.
 func (t *Tokens) Mint(buyer string, lifetime time.Duration) (token string, expires time.Time, err error) {
 	if lifetime < MinLifetime || lifetime > MaxLifetime {
 		return "", time.Time{}, fmt.Errorf("lifetime of a token: %v: want %v to %dh", lifetime, MinLifetime, MaxLifetime/time.Hour)
@@ -81,15 +81,15 @@ func (t *Tokens) Mint(buyer string, lifetime time.Duration) (token string, expir
 // Verify returns the buyer whom a valid token names, or an ErrToken.
 func (t *Tokens) Verify(token string) (buyer string, err error) {
 	if len(token) > MaxToken {
-		return "", fmt.Errorf("%w: %d bytes, at most %d are allowed", ErrToken, len(token), MaxToken)
+		return "", fmt.Errorf("%w: it has %d bytes: at most %d are allowed", ErrToken, len(token), MaxToken)
 	}
 	var c jwt.RegisteredClaims
 	parsed, err := t.parser.ParseWithClaims(token, &c, func(*jwt.Token) (any, error) { return t.secret, nil })
 	if err != nil {
 		return "", fmt.Errorf("%w: %w", ErrToken, explain(err))
 	}
-	if _, given := parsed.Header["crit"]; given { // RFC 7515: an extension that is not understood
-		return "", fmt.Errorf("%w: crit asks for an extension", ErrToken)
+	if _, given := parsed.Header["crit"]; given { // RFC 7515: refuse unknown extensions
+		return "", fmt.Errorf("%w: its header crit asks for an extension", ErrToken)
 	}
 	if lifetime := c.ExpiresAt.Sub(c.NotBefore.Time); lifetime <= 0 || lifetime > MaxLifetime {
 		return "", fmt.Errorf("%w: its exp is not within 30 days after its nbf", ErrToken)
@@ -97,7 +97,7 @@ func (t *Tokens) Verify(token string) (buyer string, err error) {
 	return c.Subject, nil
 }
 
-// explain replaces the parser's error, which may quote the token, by the known error that it wraps.
+// explain replaces the parser's error, which may quote the token, by the known error that the parser wrapped.
 func explain(err error) error {
 	for _, known := range []error{
 		jwt.ErrTokenSignatureInvalid, jwt.ErrTokenRequiredClaimMissing, jwt.ErrTokenInvalidAudience,

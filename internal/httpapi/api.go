@@ -14,7 +14,7 @@ import (
 	"example.com/shop/internal/stock"
 )
 
-// Orders places, finds and ends orders, and takes what a payment provider says. *order.Service does.
+// Orders places, finds and ends orders, and accepts the reports of a payment provider. *order.Service implements it.
 type Orders interface {
 	Place(ctx context.Context, r order.Request) (placed order.Order, replayed bool, err error)
 	Order(ctx context.Context, buyer, id string) (order.Order, error)
@@ -27,8 +27,8 @@ type Orders interface {
 	Extend(ctx context.Context, orderID string) (order.Order, error)
 }
 
-// Store keeps SKUs and their ledger, and payments. *store.Store does. Lists return at most limit items behind after: SKUs
-// in the order of their names, movements the earliest first, payments in the order of their ids.
+// Store keeps SKUs with their ledger, and payments. *store.Store implements it. Lists return at most limit items that
+// follow the item after: SKUs by name, movements by age, the earliest first, and payments by id.
 type Store interface {
 	SKU(ctx context.Context, name string) (stock.SKU, error)
 	List(ctx context.Context, after string, limit int) ([]stock.SKU, error)
@@ -40,47 +40,48 @@ type Store interface {
 	Payments(ctx context.Context, refused bool, after string, limit int) ([]order.Payment, error)
 	Refunded(ctx context.Context, id string) (order.Payment, error)
 
-	// Audit compares levels, ledger and orders, of one SKU or, for an empty name, of all. It calls account for each SKU, and
-	// difference for each broken invariant.
+	// Audit compares levels, ledger and orders of one SKU or, if the name is empty, of all SKUs. It calls account for
+	// each SKU, and difference for each broken invariant.
 	Audit(ctx context.Context, sku string, account func(stock.Account) error, difference func(stock.Difference) error) error
 }
 
 // Observer counts answers. *observe.Metrics is one.
 type Observer interface {
-	// Request counts an answered request. The route is the pattern of its path, empty if none matched.
+	// Request counts an answered request. route is the pattern that the path matched, empty for none.
 	Request(method, route string, status int, took time.Duration)
 
-	// Order counts a request to change an order or its payment: action is place, pay, cancel, payment-failed, extend or
-	// refund. The outcome is what was done (placed, paid, cancelled, noted, extended, refunded), replayed for an order
-	// that was placed or ended so before, or the last part of the problem's type.
+	// Order counts a request to change an order or its payment. The action is place, pay, cancel, payment-failed, extend or
+	// refund. The outcome is placed, paid, cancelled, noted, extended or refunded; replayed if an earlier request had the
+	// same outcome; or, after a failure, the last part of the problem's type.
 	Order(action, outcome string)
 }
 
-// Config is what both APIs need. Everything but Orders, Store, Log and one of Buyers and Identify may be left out, which
-// switches it off.
+// Config has what both APIs need. Orders, Store, Log and one of Buyers and Identify are required. Any other part is
+// switched off if it is left out.
 type Config struct {
 	Orders Orders
 	Store  Store
 
-	// Requests below /v1/orders have a buyer: what Identify returns or, without it, the subject of a token of Buyers.
+	// The buyer of a request below /v1/orders is the one that Identify returns or, without Identify, the subject of a
+	// token.
 	Buyers   *auth.Tokens
 	Identify func(*http.Request) (buyer string, err error)
 
 	OperatorToken auth.Secret
-	PaymentsToken auth.Secret // which a payment service shows
-	BuyersPay     bool        // on their own word
+	PaymentsToken auth.Secret // of the payment service
+	BuyersPay     bool        // buyers may pay without a payment service
 
 	Checks   []Check
-	Primary  func() (host string, changes int, err error) // which of the database's hosts takes writes; nil if it has one
-	Draining func() bool                                  // true once the shop shuts down
+	Primary  func() (host string, changes int, err error) // the host of the database that takes writes; nil if there is one host
+	Draining func() bool                                  // returns true once the shop shuts down
 
-	Limiter         *Limiter      // of what one buyer asks for
+	Limiter         *Limiter      // of the requests of one buyer
 	MaxInFlight     int           // requests below /v1/ of the buyers' API at a time
 	Timeout         time.Duration // of a request below /v1/
-	OperatorTimeout time.Duration // of one that shows the operator's token
+	OperatorTimeout time.Duration // of a request of the operator
 
 	Log      *slog.Logger    // gets a line for each request
-	Observer Observer        // of what buyers and payment services ask for
+	Observer Observer        // of the requests of buyers and payment services
 	Trace    gin.HandlerFunc // middleware around all handlers of the buyers' API
 	Metrics  http.Handler    // of GET /metrics
 }
@@ -128,23 +129,24 @@ func NewOperator(c Config) http.Handler {
 // api answers the requests of one listener.
 type api struct {
 	Config
-	others   caller // who may ask for what is not there
+	others   caller // who may ask for a path that does not exist
 	errors   []row
 	inFlight atomic.Int64 // requests below /v1/ that run or wait
 	ready    readiness
 }
 
-// route is a row of the table of routes. A handler returns a status and a body that is encoded as JSON, nil if it has
-// written the answer itself, or an error.
+// route is a row of the table of routes. A handler returns an error, or a status and a body to encode as JSON. The body is
+// nil if the handler has written the answer itself.
 type route struct {
 	method, path string
 	caller       caller
-	action       string // what it does to an order, for the metrics; empty for nothing
+	action       string // on an order, for the metrics; empty for none
 	handle       func(c *call) (status int, body any, err error)
-	query        []string // the URL's query parameters that it takes
+	query        []string // parameters that the query of the URL may have
 }
 
-// engine serves these routes, each GET also as HEAD, and answers other requests with a problem, after its caller's checks.
+// engine serves these routes, each GET also as HEAD. It answers any other request with a problem, once the request has
+// passed the checks for the caller others.
 func (a *api) engine(others caller, routes []route) http.Handler {
 	a.others = others
 	gin.SetMode(gin.ReleaseMode) // before New, which prints in any other mode

@@ -277,8 +277,9 @@ func TestBadMethods(t *testing.T) {
 	s.wantUnchanged(t, rows)
 }
 
-// "Without a good one it is a 401 that reads nothing else of the request", and Shop-Buyer counts for nothing. "Every request
-// to the operator's part but GET /healthz shows the operator's token, or is a 401", whatever the path.
+// "Otherwise the answer is a 401, and nothing else of the request is read", and Shop-Buyer is ignored. "Every request
+// to the operator's API except GET /healthz must show the operator's token; otherwise the answer is a 401", whatever
+// the path.
 func TestBadTokens(t *testing.T) {
 	t.Parallel()
 	s, anns := stocked(t, withTokens(t))
@@ -425,10 +426,10 @@ func TestProblem_details(t *testing.T) {
 		{"POST /v1/orders", lines(`{"sku":"cup","quantity":1}`), `sku "cup": unknown SKU`},
 		{"POST /v1/orders", `{"lines":[],"price":1}`, `malformed request: body: cannot unmarshal JSON string: unknown object member name "price"`},
 		{"POST /v1/orders", `{"lines":[],"lines":[]}`, `malformed request: body: duplicate object member name "lines"`},
-		{"POST /v1/orders", `{"lines":null}`, `malformed request: body: cannot unmarshal within "/lines": null is not allowed; leave the field out`},
+		{"POST /v1/orders", `{"lines":null}`, `malformed request: body: cannot unmarshal within "/lines": null is not allowed: leave the field out`},
 		{"GET /v1/skus?limt=1", "", `malformed request: parameter "limt": this call takes cursor, limit`},
-		{"POST /v1/orders", goodOrder, "malformed request: header Idempotency-Key comes 2 times: send it once", "Idempotency-Key: key-2"},
-		{"POST /v1/orders", goodOrder, "malformed request: header Content-Type comes 2 times: send it once", asJSON},
+		{"POST /v1/orders", goodOrder, "malformed request: the header Idempotency-Key is sent 2 times: send it once", "Idempotency-Key: key-2"},
+		{"POST /v1/orders", goodOrder, "malformed request: the header Content-Type is sent 2 times: send it once", asJSON},
 	} {
 		if got := unmarshal[struct{ Detail string }](t, s.call(t, c[0], c[1], append(c[3:], asJSON, withKey)...)); got.Detail != c[2] {
 			t.Errorf("%s %s: got detail %q, want %q", c[0], c[1], got.Detail, c[2])
@@ -436,7 +437,7 @@ func TestProblem_details(t *testing.T) {
 	}
 	s = newShop(t, withTokens(t))
 	ann := shows(t, shopSecret, "ann")
-	if got := unmarshal[struct{ Detail string }](t, s.call(t, "GET /v1/orders", "", ann, ann)); got.Detail != "bad token: header Authorization comes more than once" {
+	if got := unmarshal[struct{ Detail string }](t, s.call(t, "GET /v1/orders", "", ann, ann)); got.Detail != "bad token: the header Authorization is repeated: send it once" {
 		t.Errorf("got detail %q, want that Authorization is repeated", got.Detail)
 	}
 }

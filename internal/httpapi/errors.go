@@ -18,7 +18,7 @@ import (
 // ErrMalformed means that a request cannot be understood. Config.Identify and Config.Orders may also return it.
 var ErrMalformed = errors.New("malformed request")
 
-// Further errors of a request that the service does not see.
+// Errors of requests that do not reach the service.
 var (
 	errNoRoute    = errors.New("nothing is here")
 	errNoMethod   = errors.New("this path does not take this method; the Allow header lists what it takes")
@@ -35,16 +35,16 @@ var (
 	errPaidByProvider = errors.New("orders are paid through the payment provider, not by this call: see docs/payments.md")
 )
 
-// refusedError is one of the errors above with further data for its answer.
+// refusedError is one of the errors above, with data for its answer.
 type refusedError struct {
 	error
 	wait    time.Duration // of errRateLimit: until the next request may be sent
-	failing []string      // of errNotReady: the checks that fail; none while the shop shuts down
+	failing []string      // of errNotReady: the failed checks; none while the shop shuts down
 }
 
 func (e refusedError) Unwrap() error { return e.error }
 
-// row says how an error is answered.
+// row maps an error to its answer.
 type row struct {
 	err    error
 	status int
@@ -58,27 +58,27 @@ type row struct {
 type retry int
 
 const (
-	never   retry = iota // as things are, it is refused again
+	never   retry = iota // it is refused again
 	safe                 // it may succeed, and never happens twice
-	later                // as safe, and the answer has a Retry-After
-	crowded              // as later, and under load it is too frequent for a warning in the log
+	later                // like safe, and the answer has a Retry-After
+	crowded              // like later, but too frequent under load for a warning in the log
 )
 
-// Details of problems: what the client has to do.
+// Details of problems tell the client what to do.
 const (
 	detailUnchanged = "Nothing was changed. Send the same request again."
-	detailSlower    = "You ask for more changes in a second than one buyer may. Nothing was changed. Wait as Retry-After says and send the same request again."
-	detailInFlight  = "You have as many requests in progress as one buyer may. Nothing was changed. Wait for their answers and send the same request again."
+	detailSlower    = "You send more changes per second than one buyer may. Nothing was changed. Wait as long as Retry-After says, then send the same request again."
+	detailInFlight  = "You have too many requests in progress for one buyer. Nothing was changed. Wait for their answers, then send the same request again."
 	detailLost      = "The request may have been carried out. Send it again, with the same Idempotency-Key if it has one: nothing is done twice."
-	detailNoToken   = "Send the header Authorization once, with Bearer, a blank, and a token."
-	detailNoKey     = "Send the header Idempotency-Key with a value of your own, such as a UUID, one for each request that is not a repeat."
-	detailReused    = "This Idempotency-Key came with another request before. Use a new one for each request that is not a repeat."
-	detailRunning   = "The first request with this Idempotency-Key still runs. Send it again for its outcome."
+	detailNoToken   = "Send the header Authorization once: Bearer, a space, and a token."
+	detailNoKey     = "Send the header Idempotency-Key with a value of your own, such as a UUID: a new value for each request that is not a repeat."
+	detailReused    = "Another request already used this Idempotency-Key. Use a new key for each request that is not a repeat."
+	detailRunning   = "The first request with this Idempotency-Key still runs. Send the request again to get its outcome."
 	detailInternal  = "Something went wrong that is not your fault. It was logged."
 )
 
-// errorTable maps errors to answers. The first row that matches counts: what happened to an order comes before the
-// reason why a wait ended, and frequent errors come first.
+// errorTable maps errors to answers. The first row that matches counts. So the outcome of an order comes before the reason
+// why a wait ended, and frequent errors come first.
 func errorTable() []row {
 	return []row{
 		{order.ErrUnknownOutcome, 503, "unknown-outcome", "Outcome unknown", detailLost, later},
@@ -153,10 +153,10 @@ type problem struct {
 	Status      int          `json:"status"`
 	Detail      string       `json:"detail,omitempty"`
 	RetrySafe   bool         `json:"retry_safe"`             // the same request may be sent again as it is
-	OrderStatus order.Status `json:"order_status,omitempty"` // of an order that cannot end as requested
-	Refund      bool         `json:"refund,omitempty"`       // the money of the payment has to be refunded
+	OrderStatus order.Status `json:"order_status,omitempty"` // of the order, if it cannot end as requested
+	Refund      bool         `json:"refund,omitempty"`       // the payment must be refunded
 	RequestID   string       `json:"request_id"`             // the answer's X-Request-Id
-	Failing     []string     `json:"failing,omitempty"`      // checks, of a shop that is not ready
+	Failing     []string     `json:"failing,omitempty"`      // failed checks of a shop that is not ready
 }
 
 // fail answers with the problem of err in the table.
@@ -186,7 +186,7 @@ func (a *api) fail(c *call, err error) {
 	}
 	if e, ok := errors.AsType[*order.Error](err); ok {
 		p.OrderStatus, p.Refund, c.refund = e.Status, e.Refund, e.Refund
-		wait = max(wait, min(e.Wait, time.Hour)) // there may be room earlier: an order can be paid or cancelled
+		wait = max(wait, min(e.Wait, time.Hour)) // at most an hour: an open order may be paid or cancelled earlier
 	}
 	if wait > 0 { // in whole seconds, rounded up
 		c.Header("Retry-After", strconv.FormatInt(int64((wait+time.Second-1)/time.Second), 10))

@@ -23,10 +23,10 @@ const (
 // IsHealthCheck reports whether a route is a health check, which load balancers call every second.
 func IsHealthCheck(route string) bool { return route == pathHealthz || route == pathReadyz }
 
-// healthz says that the process lives.
+// healthz answers that the process lives.
 func healthz(*call) (int, any, error) { return http.StatusOK, gin.H{"status": "ok"}, nil }
 
-// readyz says whether this instance can take orders.
+// readyz answers whether this instance can take orders.
 func (a *api) readyz(c *call) (int, any, error) {
 	if a.Draining != nil && a.Draining() {
 		return 0, nil, fmt.Errorf("%w: this instance is shutting down", errNotReady)
@@ -45,9 +45,9 @@ func (a *api) readyz(c *call) (int, any, error) {
 	return http.StatusOK, ready, nil
 }
 
-// Check is a server that has to do its part of an order for the shop to be ready or, if it is Optional, without which
-// orders are sold as well. Try is called by one goroutine at a time, at most once a second, and returns when ctx ends. Its
-// error names the server and says why it cannot.
+// Check checks a server. The shop is ready if the server can do its part of an order, or if the check is Optional. Try is
+// called by one goroutine at a time, at most once a second, and returns when ctx ends. Its error names the server and the
+// reason.
 type Check struct {
 	Name     string
 	Optional bool
@@ -55,24 +55,24 @@ type Check struct {
 }
 
 const (
-	readyTimeout    = 2 * time.Second        // for a server's part of an order
-	optionalTimeout = 500 * time.Millisecond // of an optional server: load balancers often wait for a second
+	readyTimeout    = 2 * time.Second        // of a check
+	optionalTimeout = 500 * time.Millisecond // of an optional check: load balancers often wait for only a second
 	readyEvery      = time.Second            // from the end of a round to the beginning of the next
 )
 
-// readiness runs the checks in one round at a time and one round in a second, whose result concurrent requests share:
-// any number of requests costs each server one try.
+// readiness runs all checks in a round, at most one round a second. Concurrent requests share the result of a round, so
+// that any number of requests costs each server one try.
 type readiness struct {
 	checks []Check
 
-	turn    chan struct{} // a mutex of capacity 1, held while a request runs a round or reads the last one
-	ended   time.Time     // the last round
+	turn    chan struct{} // a mutex of capacity 1, held while a request runs a round or reads the result
+	ended   time.Time     // when the last round ended
 	without []string      // optional checks that failed in the last round
 	result  error         // of the last round
 }
 
-// check returns the optional checks that fail, and an errNotReady if others do. A round goes on if the client that began
-// it disconnects.
+// check returns the optional checks that failed, and an errNotReady if another check failed. A round goes on even if the
+// client that began it disconnects.
 func (r *readiness) check(ctx context.Context) (without []string, err error) {
 	r.turn <- struct{}{}
 	defer func() { <-r.turn }()
@@ -111,7 +111,7 @@ func (r *readiness) check(ctx context.Context) (without []string, err error) {
 	return r.without, r.result
 }
 
-// OpenAPI is the API's contract, an OpenAPI 3.1 document in YAML. It is not to be changed.
+// OpenAPI is the API's contract, an OpenAPI 3.1 document in YAML. Do not change it.
 //
 //go:embed openapi.yaml
 var OpenAPI []byte
@@ -126,7 +126,8 @@ func (a *api) metrics(c *call) (int, any, error) {
 	return 0, nil, nil
 }
 
-// profile answers with what `go tool pprof` reads, but not with the command line, which may have the database's password.
+// profile answers in the format of `go tool pprof`, but never with the command line, which may have the database's
+// password.
 func profile(c *call) (int, any, error) {
 	name := c.Param("profile")
 	answer := map[string]http.HandlerFunc{"profile": pprof.Profile, "symbol": pprof.Symbol, "trace": pprof.Trace}[name]

@@ -13,50 +13,50 @@ import (
 )
 
 const (
-	// burstSeconds is the size of a bucket, in seconds of requests: with ten per second, a program that sends one order
-	// fifty times at once gets no 429.
+	// burstSeconds is the size of a bucket, in seconds of requests. With a limit of ten requests per second, a program
+	// may send fifty requests at once.
 	burstSeconds = 5
 
-	// refusalPause is the time before a buyer with too many requests in progress is refused one more: connections that ask
+	// refusalPause delays the refusal of a buyer with too many requests in progress. Otherwise, connections that ask
 	// again at once would take the CPU from other buyers.
 	refusalPause = time.Second
 
-	countTimeout = 100 * time.Millisecond // for an answer of Redis
+	countTimeout = 100 * time.Millisecond // of a request to Redis
 	countPause   = time.Second            // between a failure of Redis and the next request to it
 )
 
-// Limiter bounds what one buyer asks for: the requests that are in progress in this instance, and the changes per second.
+// Limiter limits the requests of one buyer: those in progress in this instance, and the changes per second.
 //
-// It counts changes in two token buckets for each buyer. One is in this instance, so that a flood costs no round
-// trips and there is a limit while Redis does not answer; the other is in Redis, for all instances together. An instance
-// takes tokens from that one for several changes at a time, so that most buyers never wait for Redis. Without a Redis there
-// is only the first. It may be used by many goroutines at once.
+// It counts changes in two token buckets for each buyer. The local bucket, in this instance, refuses a flood without round
+// trips, and limits buyers while Redis does not answer. The shared bucket, in Redis, is for all instances together. An
+// instance takes tokens for several changes at a time from the shared bucket, so that most buyers never wait for Redis.
+// Without a Redis there is only the local bucket. A Limiter may be used by many goroutines at once.
 type Limiter struct {
 	limit    redis_rate.Limit
-	interval time.Duration       // in which a bucket fills by one token
+	interval time.Duration       // in which a bucket gains one token
 	rate     *redis_rate.Limiter // nil: this instance is alone
 	outage   observe.Outage      // of Redis
 
-	maxUnreported int // changes of a buyer; one more, and Redis is asked
+	maxUnreported int // changes of a buyer before Redis is asked
 
 	mu       sync.Mutex
 	inFlight map[string]int    // by buyer, the requests in progress; no entry for 0
-	buckets  map[string]bucket // by buyer, of this instance; missing for one who has sent nothing for long
-	sweep    int               // number of buckets at which such are removed
-	answered time.Time         // when Redis last did
-	failed   time.Time         // when Redis was last asked, and failed; zero while it answers
+	buckets  map[string]bucket // by buyer, the local buckets; no entry for a buyer who has sent nothing for long
+	sweep    int               // number of buckets at which those that are full are removed
+	answered time.Time         // when Redis last answered
+	failed   time.Time         // when Redis was last asked and failed; zero while it answers
 }
 
 type bucket struct {
-	full       time.Time // when it is full again
+	full       time.Time // when the bucket is full again
 	unreported int       // changes for which no token was taken from Redis
-	asking     int       // requests to Redis under way
+	asking     int       // requests to Redis in progress
 }
 
-// NewLimiter returns a Limiter that counts in this Redis for all instances together, or, if client is nil, in this
-// instance alone. A buyer may send perSecond changes per second, and five times as many in a burst; if they go to
-// several instances, each may let a quarter of perSecond more through in that burst. As many requests as in a burst, reads
-// among them, may be in progress at a time.
+// NewLimiter returns a Limiter that counts in this Redis for all instances together or, if client is nil, for this instance
+// only. A buyer may send perSecond changes per second, and five times as many in a burst. If a burst goes to several
+// instances, each instance may admit a quarter of perSecond more. At a time, a buyer may have as many requests in progress,
+// reads included, as a burst has.
 func NewLimiter(client redis.UniversalClient, perSecond int, log *slog.Logger) *Limiter {
 	l := &Limiter{
 		limit:    redis_rate.Limit{Rate: perSecond, Burst: burstSeconds * perSecond, Period: time.Second},
@@ -84,7 +84,7 @@ func (l *Limiter) enter(buyer string) error {
 	return nil
 }
 
-// leave ends what enter began.
+// leave ends the request that enter counted.
 func (l *Limiter) leave(buyer string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -95,8 +95,8 @@ func (l *Limiter) leave(buyer string) {
 
 // allow takes a token from each of the buyer's buckets, or returns an errRateLimit if one of them has none.
 //
-// After Redis has failed, only the bucket of this instance limits, and no request waits for Redis until it answers again:
-// once in a second one asks in the background.
+// After Redis has failed, only the local bucket limits, and no request waits for Redis. Once a second, a request asks Redis
+// in the background until Redis answers again.
 func (l *Limiter) allow(ctx context.Context, buyer string) error {
 	report, wait, err := l.take(buyer)
 	if err != nil || report == 0 {
@@ -109,8 +109,8 @@ func (l *Limiter) allow(ctx context.Context, buyer string) error {
 	return l.ask(ctx, buyer, report)
 }
 
-// take takes a token from the bucket in this instance, and returns how many to take from Redis now, and whether to wait for
-// that. For a buyer who has sent nothing for long, the bucket in Redis is full again as well.
+// take takes a token from the local bucket. It returns the number of tokens to take from Redis now, and whether to wait for
+// Redis. If the local bucket has been full for as long as a burst, so has the one in Redis.
 func (l *Limiter) take(buyer string) (report int, wait bool, err error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -150,9 +150,9 @@ func (l *Limiter) take(buyer string) (report int, wait bool, err error) {
 	return report, !down, nil
 }
 
-// ask takes tokens from the bucket in Redis, the last one for a request that waits: it returns an errRateLimit if there is
-// none for that. Tokens that it cannot take stay unreported. After Redis' clock stepped back, a buyer's bucket there begins
-// anew.
+// ask takes tokens from the bucket in Redis. The last token is for a request that waits: if there is none left for it, ask
+// returns an errRateLimit. Tokens that ask cannot take stay unreported. If the clock of Redis has stepped back, ask resets
+// the buyer's bucket in Redis.
 func (l *Limiter) ask(ctx context.Context, buyer string, tokens int) error {
 	asked, unreported := time.Now(), tokens-1
 	asking, cancel := context.WithTimeout(ctx, countTimeout)
@@ -160,10 +160,10 @@ func (l *Limiter) ask(ctx context.Context, buyer string, tokens int) error {
 	result, err := l.rate.AllowN(asking, "buyer:"+buyer, l.limit, tokens)
 	if err == nil && result.Allowed == tokens {
 		unreported = 0
-	} else if err == nil && tokens > 1 { // there are not enough for all
+	} else if err == nil && tokens > 1 { // there are not enough tokens
 		result, err = l.rate.Allow(asking, "buyer:"+buyer, l.limit)
 	}
-	if err == nil && result.RetryAfter > time.Second { // no token takes longer: the clock of Redis has stepped back
+	if err == nil && result.RetryAfter > time.Second { // a token takes less time: the clock of Redis has stepped back
 		_ = l.rate.Reset(asking, "buyer:"+buyer)
 		unreported, result.Allowed = 0, 1
 	}
@@ -177,8 +177,8 @@ func (l *Limiter) ask(ctx context.Context, buyer string, tokens int) error {
 	return nil
 }
 
-// note records what came of asking Redis. That a crowd waits too long is no failure while Redis answers some, nor is the end
-// of ctx; what was asked before a failure does not end it.
+// note records the outcome of a request to Redis. A request that ran into its timeout does not count as a failure if Redis
+// has answered a later one, nor does the end of ctx. An answer to a request from before a failure does not end the outage.
 func (l *Limiter) note(ctx context.Context, buyer string, unreported int, asked time.Time, err error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

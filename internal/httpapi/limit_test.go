@@ -39,8 +39,8 @@ func (u unread) Read([]byte) (int, error) {
 	return 0, errors.New("unread")
 }
 
-// "Config.Limiter counts a buyer's changes: POSTs below /v1/orders, whatever else is wrong with them." A
-// token comes first; reads do not count, nor do those of another buyer.
+// "Config.Limiter counts a buyer's changes: the POST requests below /v1/orders, valid or not." The token is checked first.
+// Neither reads nor the requests of another buyer count.
 func TestLimiter(t *testing.T) {
 	server := miniredis.RunT(t)
 	server.SetTime(time.Now()) // it stands still
@@ -69,10 +69,10 @@ func TestLimiter(t *testing.T) {
 	wantStatus(t, s.buy(t, "key-1", goodOrder, bob), http.StatusCreated)
 }
 
-// A burst of one buyer, of which each request goes to another of two instances, is bounded by the limit, also while
-// Redis is away and without one: then by one for each instance. "If they go to several instances, each may let a quarter of
-// perSecond more through in that burst": "most buyers never wait for Redis". A client that leaves whenever Redis would be asked
-// is limited like any other.
+// A burst of one buyer goes to two instances in turn. The limit bounds the burst; without Redis, or while Redis is
+// away, the limit of each instance does. "If a burst goes to several instances, each instance may admit a quarter of
+// perSecond more", so that "most buyers never wait for Redis". A client that leaves whenever Redis would be asked is
+// limited like any other.
 func TestLimiter_burst(t *testing.T) {
 	t.Parallel()
 	for name, perSecond := range map[string]int{"Redis counts": 2, "Redis counts some": 40, "Redis counts, and the client leaves": 40, "Redis is away": 2, "without Redis": 2} {
@@ -148,8 +148,8 @@ func TestLimiter_outage(t *testing.T) {
 	}
 }
 
-// "After Redis has failed, [...] no request waits for Redis until it answers again": Redis is silent for twelve seconds, and
-// the first request alone waits, for a tenth of a second.
+// "After Redis has failed, only the local bucket limits, and no request waits for Redis." Redis is silent for twelve
+// seconds, and only the first request waits, for a tenth of a second.
 func TestLimiter_silence(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -196,7 +196,7 @@ func (g gate) hold() {
 	<-g.open
 }
 
-// "After Redis' clock stepped back, a buyer's bucket there begins anew."
+// "If the clock of Redis has stepped back, ask resets the buyer's bucket in Redis."
 func TestLimiter_clock(t *testing.T) {
 	t.Parallel()
 	server := miniredis.RunT(t)
@@ -212,8 +212,8 @@ func TestLimiter_clock(t *testing.T) {
 	}
 }
 
-// "Config.MaxInFlight bounds the requests of all below /v1/." A busy shop writes no line for each
-// request that it turns away.
+// "Config.MaxInFlight bound the requests of all buyers below /v1/." A busy shop does not log each request that it
+// refuses.
 func TestMaxInFlight(t *testing.T) {
 	t.Parallel()
 	const most = 3
@@ -289,8 +289,8 @@ func newGated(t *testing.T, change func(*httpapi.Config)) (g gated, send func(bu
 
 const someOrder = "/v1/orders/0190d0c0-0000-7000-8000-000000000000"
 
-// "The reads of a route have an eighth of MaxInFlight, and run a few at a time": a crowd of readers keeps out neither orders nor
-// other reads.
+// "The reads of each route have an eighth of MaxInFlight, and run a few at a time": a crowd of readers keeps out
+// neither orders nor other reads.
 func TestReads(t *testing.T) {
 	t.Parallel()
 	for _, read := range []string{"GET /v1/skus/mug", "GET /v1/orders"} {
@@ -336,8 +336,8 @@ func TestReads(t *testing.T) {
 	}
 }
 
-// "As many requests as in a burst, reads among them, may be in progress at a time": one buyer's lists keep out no other
-// buyer, whatever all may have in flight, and are answered. Then that buyer is served as before.
+// "At a time, a buyer may have as many requests in progress, reads included, as a burst has": the lists of one buyer
+// keep out no other buyer, whatever all may have in flight, and are answered. Then that buyer is served as before.
 func TestLimiter_inFlight(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

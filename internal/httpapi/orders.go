@@ -45,8 +45,8 @@ func (a *api) payOrder(c *call) (int, any, error) {
 
 func (a *api) cancelOrder(c *call) (int, any, error) { return a.endOrder(c, a.Orders.Cancel) }
 
-// endOrder ends an order as its buyer asks. The requests take no body, and the Idempotency-Key is optional: an
-// order ends once, and a repeated request for the same end returns the order.
+// endOrder ends an order for its buyer. The request has no body. Its Idempotency-Key is optional, because an order ends
+// only once: a repeated request for the same end returns the order.
 func (a *api) endOrder(c *call, end func(context.Context, order.EndRequest) (order.Ended, error)) (int, any, error) {
 	if err := decode(c, new(noBody)); err != nil {
 		return 0, nil, err
@@ -77,17 +77,17 @@ func (a *api) listOrders(c *call) (int, any, error) {
 	return page(c, "orders", validID, find, func(o order.Order) string { return o.ID })
 }
 
-// takePayment takes the word of a payment service. Its idempotency key is the id of the payment.
+// takePayment accepts a payment that a payment service reports. The id of the payment is the idempotency key.
 func (a *api) takePayment(c *call) (int, any, error) {
 	var body struct {
 		PaymentID string      `json:"payment_id"`
 		Amount    stock.Money `json:"amount"`
 	}
-	body.Amount.Minor = -1 // so that a missing amount is refused; 0 is one
+	body.Amount.Minor = -1 // refuses a missing amount; 0 is an amount
 	if err := decode(c, &body); err != nil {
 		return 0, nil, err
 	}
-	c.payment = fmt.Sprintf("%.255s", body.PaymentID) // it may be invalid, and the log has it
+	c.payment = fmt.Sprintf("%.255s", body.PaymentID) // the log shows it, even if it is invalid
 	ended, err := a.Orders.TakePayment(c.Request.Context(), order.Payment{
 		ID: body.PaymentID, OrderID: c.Param("id"), Amount: body.Amount,
 	})

@@ -129,9 +129,8 @@ func fromAll(t *testing.T, instances []*shop, send func(s *shop) *httptest.Respo
 	return first
 }
 
-// "A repeat has the status, the Location and, byte for byte, the body of the first answer, on every instance and
-// whatever became of the order meanwhile": 50 at once place one order, pay it and cancel another; then the price
-// changes, and an order expires.
+// "A repeat gets the status, the Location and, byte for byte, the body of the first answer": 50 requests at once place one
+// order, pay it and cancel another; then the price changes, and an order expires.
 func TestReplay(t *testing.T) {
 	t.Parallel()
 	storetest.EachKind(t, func(t *testing.T, kind storetest.Kind) {
@@ -256,7 +255,8 @@ func TestEndOrder_body(t *testing.T) {
 	}
 }
 
-// "POST /v1/orders and a restock want one; pay and cancel take one": a key, which no other request of the buyer's may have had.
+// "POST /v1/orders and a restock require a key; pay and cancel accept one." No other request of the buyer may have had the
+// key.
 func TestEndOrder_key(t *testing.T) {
 	t.Parallel()
 	s := newShop(t, nil)
@@ -335,7 +335,7 @@ func TestListOrders(t *testing.T) {
 		}
 	}
 	wantStatus(t, s.call(t, "HEAD /v1/orders", "", ann), http.StatusOK)
-	// "A cursor of one list is refused by every other."
+	// "A cursor has the name of its list, so that every other list refuses it".
 	wantProblem(t, s.call(t, "GET /v1/skus?cursor="+first.NextCursor, ""), "400 malformed")
 }
 

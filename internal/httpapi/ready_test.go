@@ -54,7 +54,7 @@ func TestReadyz(t *testing.T) {
 	}
 }
 
-// "In one round at a time and one round in a second, whose result concurrent requests share"; servers "have two seconds,
+// "At most one round a second. Concurrent requests share the result of a round"; servers "have two seconds,
 // or half a second where orders are sold without".
 func TestReadyz_shared(t *testing.T) {
 	t.Parallel()

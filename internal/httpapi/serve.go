@@ -38,27 +38,27 @@ const (
 	headerRequestID = "X-Request-Id"
 )
 
-// call is a request, with what the handlers find out about it for the log and the metrics.
+// call is a request, with the facts that the handlers collect for the log and the metrics.
 type call struct {
 	*gin.Context
 	route   route
 	reads   *reads // of the route; nil if it has no limit of its own
 	buyer   string // of a request below /v1/orders
-	orderID string // of the order that it placed
-	payment string // the id of the payment that it is about
-	outcome string // where it changes an order and succeeded: what was done, or replayed
+	orderID string // of a placed order
+	payment string // the id of the payment in the request
+	outcome string // of a successful change of an order: see Observer
 	failure row    // of the table of errors; zero for none
-	err     error  // why it failed
-	refund  bool   // the money of the payment has to be refunded
+	err     error  // why the request failed
+	refund  bool   // the payment must be refunded
 }
 
-// value returns a header's value, empty if it is absent. The values of a repeated header are joined by a line break,
-// which every check of a value refuses.
+// value returns a header's value, empty if it is absent. It joins the values of a repeated header by a line break, which
+// every check of a value refuses.
 func (c *call) value(header string) string {
 	return strings.Join(c.Request.Header.Values(header), "\n")
 }
 
-// requestIDRule is the rule for an X-Request-Id, which is answered and logged: 1 to 64 letters, digits or any of ._:/+=@- .
+// requestIDRule is the rule for an X-Request-Id that is answered and logged: 1 to 64 letters, digits or any of ._:/+=@- .
 var requestIDRule = regexp.MustCompile(`^[A-Za-z0-9._:/+=@-]{1,64}$`)
 
 // serve returns the handler of a route: it sets the headers, admits the request, answers, and logs a line.
@@ -82,7 +82,7 @@ func (a *api) serve(r route) gin.HandlerFunc {
 		if r.caller == operator {
 			timeout = a.OperatorTimeout
 		}
-		if timeout > 0 && c.inAPI() { // ends before the server's write timeout, so that the answer can be written
+		if timeout > 0 && c.inAPI() { // before the server's write timeout, so that the answer can be written
 			var cancel context.CancelFunc
 			ctx, cancel = context.WithTimeout(ctx, timeout)
 			defer cancel()
@@ -104,23 +104,23 @@ func (a *api) serve(r route) gin.HandlerFunc {
 	}
 }
 
-// reads bound the reads of one route, so that they leave room for orders and for the other reads.
+// reads limits the reads of one route, so that they leave room for orders and for the reads of other routes.
 type reads struct {
 	inFlight atomic.Int64
-	running  chan struct{} // has an element for each read that runs; the others wait
+	running  chan struct{} // has an element for each running read; the other reads wait
 }
 
 const (
-	// readsAtOnce is how many reads of a route run at a time. Those of all four routes leave a quarter of the connections
-	// to the database for orders.
+	// readsAtOnce is the number of reads of a route that run at a time. The reads of all four routes leave a quarter of the
+	// connections to the database for orders.
 	readsAtOnce = 6
 
-	// readShare is the divisor for the share of MaxInFlight that the reads of a route have; all four have a half.
+	// readShare divides MaxInFlight: each route's reads have an eighth, and the reads of all four routes have half.
 	readShare = 8
 )
 
-// admit checks the token, the limits and the request, in this sequence, and calls the handler. The buyer's own limit
-// comes before those of all, so that one buyer cannot use them up.
+// admit checks the token, the limits and the request, in this order, and calls the handler. The limit of one buyer comes
+// before the limits of all buyers, so that one buyer cannot use them up.
 func (a *api) admit(c *call) (status int, body any, err error) {
 	if err := a.identify(c); err != nil {
 		return 0, nil, err
@@ -169,13 +169,13 @@ type caller int
 
 const (
 	anyone caller = iota
-	reader        // anyone, within the limits of reads
+	reader        // anyone, within the limits for reads
 	buyer
 	operator
-	provider // a payment service, which speaks for the payment provider
+	provider // a payment service, on behalf of the payment provider
 )
 
-// realm is where the tokens of a caller are good; empty if it needs none.
+// realm returns the realm of the caller's tokens, empty if the caller needs no token.
 func (c caller) realm() string {
 	return [...]string{buyer: "shop", operator: "shop operator", provider: "shop payments"}[c]
 }
@@ -198,16 +198,16 @@ func (a *api) identify(c *call) (err error) {
 	case !shown:
 		err = errNoToken
 	case len(c.Request.Header.Values("Authorization")) > 1:
-		err = fmt.Errorf("%w: header Authorization comes more than once", auth.ErrToken)
+		err = fmt.Errorf("%w: the header Authorization is repeated: send it once", auth.ErrToken)
 	case c.route.caller == buyer:
 		c.buyer, err = a.Buyers.Verify(token)
 		if err == nil && order.CheckBuyer(c.buyer) != nil {
-			err = fmt.Errorf("%w: its sub is no buyer's name", auth.ErrToken)
+			err = fmt.Errorf("%w: its sub is not the name of a buyer", auth.ErrToken)
 		}
 	case c.route.caller == provider && !a.PaymentsToken.Is(token):
-		err = fmt.Errorf("%w: it is not the payment service's", auth.ErrToken)
+		err = fmt.Errorf("%w: it is not the payment service's token", auth.ErrToken)
 	case c.route.caller == operator && !a.OperatorToken.Is(token):
-		err = fmt.Errorf("%w: it is not the operator's", auth.ErrToken)
+		err = fmt.Errorf("%w: it is not the operator's token", auth.ErrToken)
 	}
 	if err == nil {
 		return nil
@@ -218,20 +218,20 @@ func (a *api) identify(c *call) (err error) {
 	}
 	c.Header("WWW-Authenticate", challenge)
 	if c.route.caller != buyer {
-		c.Writer.Header().Del("Allow") // set by gin; it would reveal the routes
+		c.Writer.Header().Del("Allow") // gin sets it, and it would reveal the routes
 	}
 	return err
 }
 
-// inAPI reports whether the limits and the check of the URL apply: not to health checks, scrapes and profiles.
+// inAPI reports whether the limits and the check of the URL apply. Health checks, scrapes and profiles are exempt.
 func (c *call) inAPI() bool { return strings.HasPrefix(c.route.path, "/v1/") }
 
-// check refuses repeated headers, impossible names of SKUs and ids of orders, query parameters other than the route's, and
-// repeated ones: a mistyped filter must not be ignored.
+// check refuses repeated headers, impossible names of SKUs and ids of orders, and unknown or repeated query parameters: a
+// mistyped filter must not be ignored.
 func check(c *call) error {
 	for _, header := range []string{headerKey, "Content-Type"} {
 		if n := len(c.Request.Header.Values(header)); n > 1 {
-			return fmt.Errorf("%w: header %s comes %d times: send it once", ErrMalformed, header, n)
+			return fmt.Errorf("%w: the header %s is sent %d times: send it once", ErrMalformed, header, n)
 		}
 	}
 	for _, p := range c.Params {
@@ -254,7 +254,7 @@ func check(c *call) error {
 			taken := cmp.Or(strings.Join(c.route.query, ", "), "none")
 			return fmt.Errorf("%w: parameter %.40q: this call takes %s", ErrMalformed, name, taken)
 		case len(values[name]) > 1:
-			return fmt.Errorf("%w: parameter %s comes %d times", ErrMalformed, name, len(values[name]))
+			return fmt.Errorf("%w: parameter %s is sent %d times: send it once", ErrMalformed, name, len(values[name]))
 		}
 	}
 	return nil
@@ -266,14 +266,14 @@ func validID(id string) bool {
 	return err == nil && parsed.String() == id
 }
 
-// maxBody is how many bytes a request's body may have.
+// maxBody is the greatest size of a request's body, in bytes.
 const maxBody = 64 << 10
 
-// noBody is decoded by calls without a body. Some clients send an empty object, which is allowed.
+// noBody is for calls without a body. Some clients send an empty object, which is allowed.
 type noBody struct{}
 
-// decode reads the body, JSON in UTF-8, into the struct that v points to. It reads strictly: one object, no unknown or
-// repeated field, no null.
+// decode reads the body, JSON in UTF-8, into the struct that v points to. It accepts one object, without unknown or
+// repeated fields and without null.
 func decode(c *call, v any) error {
 	body, err := io.ReadAll(http.MaxBytesReader(c.Writer, c.Request.Body, maxBody))
 	_, tooLarge := errors.AsType[*http.MaxBytesError](err)
@@ -300,18 +300,19 @@ func decode(c *call, v any) error {
 	return nil
 }
 
-// strictly refuses unknown fields, and null at any depth. json refuses repeated fields, "SKU" for "sku" and bad UTF-8.
+// strictly refuses unknown fields, and null at any depth. json itself refuses repeated fields, "SKU" for "sku", and invalid
+// UTF-8.
 var strictly = strictjson.JoinOptions( //nolint:gochecknoglobals // a constant
 	strictjson.RejectUnknownMembers(true),
 	strictjson.WithUnmarshalers(strictjson.UnmarshalFromFunc(func(d *jsontext.Decoder, _ any) error {
 		if d.PeekKind() == jsontext.KindNull {
 			return errNull
 		}
-		return errors.ErrUnsupported // go on as without this function
+		return errors.ErrUnsupported // json then decodes the value itself
 	})),
 )
 
-var errNull = errors.New("null is not allowed; leave the field out")
+var errNull = errors.New("null is not allowed: leave the field out")
 
 // explain says what is wrong without naming types of this program.
 func explain(err error) string {
@@ -328,7 +329,7 @@ func explain(err error) string {
 	return fmt.Sprintf("%.200s", text)
 }
 
-// answer writes JSON. Encoding fails only if the client is gone.
+// answer writes JSON. Encoding fails only if the client has disconnected.
 func (c *call) answer(status int, contentType string, body any) {
 	c.Header("Content-Type", contentType)
 	c.Status(status)
@@ -339,7 +340,7 @@ func (c *call) answer(status int, contentType string, body any) {
 // refusals and problems of overload, warning or error for other faults of the shop.
 func (a *api) report(c *call, took time.Duration) {
 	method, path, status := c.Request.Method, c.FullPath(), c.Writer.Status()
-	if a.Observer != nil && (a.others != operator || c.route.caller == provider) { // what the operator does is not counted
+	if a.Observer != nil && (a.others != operator || c.route.caller == provider) { // requests of the operator are not counted
 		a.Observer.Request(method, path, status, took)
 		if c.route.action != "" {
 			a.Observer.Order(c.route.action, cmp.Or(c.failure.slug, c.outcome))
@@ -356,7 +357,7 @@ func (a *api) report(c *call, took time.Duration) {
 	}
 	ctx := c.Request.Context()
 	if !a.Log.Enabled(ctx, level) {
-		return // before the line is built: refusals must stay cheap under load
+		return // without building the line: refusals must stay cheap under load
 	}
 	line := []slog.Attr{
 		slog.String("method", method), slog.String("path", c.Request.URL.Path), slog.Int("status", status), observe.Took(took),

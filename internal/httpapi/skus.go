@@ -31,7 +31,7 @@ func (a *api) createSKU(c *call) (int, any, error) {
 		Units         int64       `json:"units"`
 		LimitPerBuyer int64       `json:"limit_per_buyer"` // 0 for none
 	}
-	body.Price.Minor = -1 // so that a missing price is refused; 0 is a price
+	body.Price.Minor = -1 // refuses a missing price; 0 is a price
 	if err := decode(c, &body); err != nil {
 		return 0, nil, err
 	}
@@ -54,7 +54,7 @@ func (a *api) changeSKU(c *call) (int, any, error) {
 	var body struct {
 		LimitPerBuyer int64 `json:"limit_per_buyer"`
 	}
-	body.LimitPerBuyer = -1 // so that a missing limit is refused
+	body.LimitPerBuyer = -1 // refuses a missing limit
 	if err := decode(c, &body); err != nil {
 		return 0, nil, err
 	}
@@ -75,14 +75,14 @@ func (a *api) restock(c *call) (int, any, error) {
 		return 0, nil, err
 	}
 	if body.Kind != stock.Supply {
-		return 0, nil, fmt.Errorf("%w: kind %.20q: want %q, the only one that is not an order's", stock.ErrInvalid, body.Kind, stock.Supply)
+		return 0, nil, fmt.Errorf("%w: kind %.20q: want %q: orders make the other movements", stock.ErrInvalid, body.Kind, stock.Supply)
 	}
 	delivery := stock.Delivery{SKU: c.Param("sku"), Key: key, Units: body.Units, At: time.Now()}
 	after, replayed, err := a.Store.Supply(c.Request.Context(), delivery)
 	if replayed {
 		c.Header(headerReplayed, "true")
 	}
-	after.LimitPerBuyer = 0 // left out, because it may change before a replay, which must be the same bytes
+	after.LimitPerBuyer = 0 // left out: it may change, and a replay must have the same bytes
 	return http.StatusCreated, after, err
 }
 
@@ -93,7 +93,7 @@ func (a *api) listMovements(c *call) (int, any, error) {
 	return page(c, "movements", validID, find, func(m stock.Movement) string { return m.ID })
 }
 
-// audit answers with status 200 also if there are differences.
+// audit answers with status 200, even if there are differences.
 func (a *api) audit(c *call) (int, any, error) {
 	sku, one := c.GetQuery("sku")
 	if one && sku == "" {
@@ -103,10 +103,10 @@ func (a *api) audit(c *call) (int, any, error) {
 	return http.StatusOK, report, err
 }
 
-// maxAudit is how many SKUs, and how many differences, a report lists.
+// maxAudit is the number of SKUs, and of differences, that a report lists at most.
 const maxAudit = 1_000
 
-// AuditReport is the JSON of an audit, of the API and of `shop audit --json`.
+// AuditReport is the JSON of an audit, both in the API and for `shop audit --json`.
 type AuditReport struct {
 	OK          bool               `json:"ok"`
 	SKUs        []accountJSON      `json:"skus"`
@@ -124,7 +124,8 @@ type accountJSON struct {
 	Oversold     int64 `json:"oversold"`
 }
 
-// Audit returns the report on one SKU or, for an empty name, on all. With an error, it is on what was read before.
+// Audit returns the report on one SKU or, if the name is empty, on all SKUs. After an error, the report has what was read
+// before the error.
 func Audit(ctx context.Context, books Store, sku string) (AuditReport, error) {
 	r := AuditReport{SKUs: []accountJSON{}, Differences: []stock.Difference{}}
 	err := books.Audit(ctx, sku, func(a stock.Account) error {
@@ -149,9 +150,9 @@ const (
 	maxPage     = 100
 )
 
-// page answers with the page of a list that the URL asks for, and the cursor of the next page. A cursor is the list's
-// name and the key of the last item shown: a cursor of one list is refused by every other. page finds one item more
-// than it shows, to know whether there is a next page.
+// page answers with the page of a list that the URL asks for, and the cursor of the next page. A cursor has the name of
+// its list, so that every other list refuses it, and the key of the last item shown. page asks for one item more than it
+// shows, to know whether there is a next page.
 func page[T any](c *call, list string, valid func(key string) bool,
 	find func(ctx context.Context, after string, limit int) ([]T, error), keyOf func(T) string,
 ) (status int, body any, err error) {
@@ -166,7 +167,7 @@ func page[T any](c *call, list string, valid func(key string) bool,
 		plain, err := base64.RawURLEncoding.Strict().DecodeString(text)
 		name, key, _ := strings.Cut(string(plain), ":")
 		if err != nil || name != list || !valid(key) {
-			return 0, nil, fmt.Errorf("%w: cursor: want a next_cursor as this list answered it", ErrMalformed)
+			return 0, nil, fmt.Errorf("%w: cursor: want a next_cursor that this list has answered", ErrMalformed)
 		}
 		after = key
 	}

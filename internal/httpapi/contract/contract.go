@@ -1,9 +1,9 @@
 // Package contract checks answers of the shop's HTTP API against openapi.yaml, in tests.
 //
-// An answer is off the contract if its operation does not list its status, if a header is missing, wrong or not listed,
-// if its media type is another one, or if its body does not match the schema: every object there is closed. What is
-// answered at a path or to a method that the document does not have must be the response NoSuchPath or
-// MethodNotAllowed; at the operator's listener it may be OperatorUnauthorized.
+// An answer breaks the contract if its operation does not list its status, if a header is missing, wrong or not listed, if
+// its media type differs, or if its body does not match the schema. No object may have further fields. If the document does
+// not have the path or the method, the answer must be the response NoSuchPath or MethodNotAllowed; on the operator's
+// listener, OperatorUnauthorized is also allowed.
 package contract
 
 import (
@@ -28,19 +28,19 @@ import (
 	"example.com/shop/internal/httpapi"
 )
 
-// Contract is what the document has of one listener. It may be used by many goroutines at once.
+// Contract is the document's part for one listener. It may be used by many goroutines at once.
 type Contract struct {
-	Doc     *openapi3.T // with the operations of this listener alone, not to be changed
+	Doc     *openapi3.T // has only the operations of this listener; do not change it
 	refusal string      // the response to a caller without the right token; empty for none
 }
 
-// Buyers and Operator read the document that this program serves, once. They panic if that is not valid OpenAPI 3.1.
+// Buyers and Operator read, once, the document that this program serves. They panic if it is not valid OpenAPI 3.1.
 var (
 	Buyers   = sync.OnceValue(func() *Contract { return load("/", "") })
 	Operator = sync.OnceValue(func() *Contract { return load("http://{operator}", "OperatorUnauthorized") })
 )
 
-// load keeps the operations that are at the server with this URL.
+// load keeps the operations of the server with this URL.
 func load(server, refusal string) *Contract {
 	doc, err := openapi3.NewLoader().LoadFromData(httpapi.OpenAPI)
 	if err == nil {
@@ -51,7 +51,7 @@ func load(server, refusal string) *Contract {
 	}
 	for path, item := range doc.Paths.Map() {
 		for method, operation := range item.Operations() {
-			servers := doc.Servers // those that are named closest to the operation
+			servers := doc.Servers // the servers of the path and of the operation override these
 			if len(item.Servers) > 0 {
 				servers = item.Servers
 			}
@@ -69,8 +69,8 @@ func load(server, refusal string) *Contract {
 	return &Contract{Doc: doc, refusal: refusal}
 }
 
-// Check returns what is off the contract in an answer to r. It leaves to the library what that looks for: listed headers,
-// media type, body. The library lets the answers to HEAD pass unseen, so that it is shown each as one to GET.
+// Check returns an error if an answer to r breaks the contract. It checks the status and looks for headers that are not
+// listed; the library checks the rest. The library ignores answers to HEAD, so that Check presents them as answers to GET.
 func (c *Contract) Check(r *http.Request, status int, header http.Header, body []byte) (err error) {
 	defer func() {
 		if err != nil {
@@ -102,7 +102,7 @@ func (c *Contract) Check(r *http.Request, status int, header http.Header, body [
 	})
 }
 
-// find returns the operation that answers r. HEAD is answered as GET is.
+// find returns the operation that answers r. The operation for HEAD is the one for GET.
 func (c *Contract) find(r *http.Request) *routers.Route {
 	method := r.Method
 	if method == http.MethodHead {
@@ -123,7 +123,7 @@ func (c *Contract) find(r *http.Request) *routers.Route {
 	return &routers.Route{Spec: c.Doc, PathItem: &openapi3.PathItem{}, Method: method, Operation: nowhere}
 }
 
-// fallback is what answers where the document has no operation.
+// fallback returns the operation for a request that the document does not have.
 func (c *Contract) fallback(status int, response string) *openapi3.Operation {
 	known := c.Doc.Components.Responses
 	responses := openapi3.NewResponses(openapi3.WithStatus(status, known[response]))
@@ -133,7 +133,8 @@ func (c *Contract) fallback(status int, response string) *openapi3.Operation {
 	return &openapi3.Operation{Responses: responses}
 }
 
-// match compares a path of the document with a request's, as the router does: a parameter may be empty but at the end.
+// match compares a path of the document with the path of a request, as the router does: only the last parameter must not be
+// empty.
 func match(template, path string) bool {
 	wanted, parts := strings.Split(template, "/"), strings.Split(path, "/")
 	return slices.EqualFunc(wanted, parts, func(want, part string) bool {
@@ -141,12 +142,12 @@ func match(template, path string) bool {
 	}) && (parts[len(parts)-1] != "" || wanted[len(wanted)-1] == "")
 }
 
-// Answer is what a listener answered.
+// Answer is the answer of a listener.
 type Answer struct {
 	Status int
 	Header http.Header
 	Body   string
-	Err    error // there was no answer, or it is off the contract
+	Err    error // there was no answer, or it breaks the contract
 }
 
 // Send sends a request over a connection of its own, and checks the answer. headers are "Name: value" lines.
