@@ -48,7 +48,7 @@ func TestRun_usage(t *testing.T) {
 		"seed without units":  {nil, "seed --data " + data + " --sku mug", "1 --sku and 0 --units"},
 		"seed units too many": {nil, "seed --data " + data + " --sku mug --units 1 --units 2", "1 --sku and 2 --units"},
 		"seed name":           {nil, "seed --data " + data + " --sku Mug --units 1", "a-z"},
-		"seed limit":          {nil, "seed --data " + data + " --sku mug --units 1 --limit-per-buyer=-1", "limit_per_buyer: want 0, for none, to 1000000000"},
+		"seed limit":          {nil, "seed --data " + data + " --sku mug --units 1 --limit-per-buyer=-1", "limit_per_buyer: want 1 to 1000000000"},
 		"seed twice":          {nil, "seed --data " + data + " --sku mug --units 1 --sku mug --units 2", "twice"},
 		"seed currency":       {nil, "seed --data " + data + " --sku mug --units 1 --currency euro", "EUR"},
 		"CA, no such file":    {nil, "migrate --mysql " + dsn + " --mysql-ca /nowhere/ca.pem", "/nowhere/ca.pem"},

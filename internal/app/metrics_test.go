@@ -24,8 +24,8 @@ func scrape(t *testing.T, shop *app.Shop) string {
 }
 
 // What a small run leaves in the metrics, through the real API. "Several shops in one process do not add to each other's
-// numbers": shops of other tests trade meanwhile. "Labels have few values, all of them this program's": a client's methods
-// and paths are not among them.
+// numbers": shops of other tests trade meanwhile. "The values of labels are few and come from this program": a client's
+// methods and paths are not among them.
 func TestShop_Metrics(t *testing.T) {
 	t.Parallel()
 	s := embedded(t, 2)

@@ -23,7 +23,7 @@ func Request(ctx context.Context) string {
 	return id
 }
 
-// Took is the attribute took_ms of a line of the log: a duration in milliseconds.
+// Took returns the attribute took_ms for a line of the log: a duration in milliseconds.
 func Took(d time.Duration) slog.Attr {
 	return slog.Float64("took_ms", float64(d.Microseconds())/1000)
 }
@@ -49,8 +49,8 @@ func (h handler) WithAttrs(attrs []slog.Attr) slog.Handler {
 
 func (h handler) WithGroup(name string) slog.Handler { return handler{h.Handler.WithGroup(name)} }
 
-// Outage logs a repeated error: the first, the second, the fourth time, and so on, with the number of errors so far;
-// and when it is over. It may be used by many goroutines at once.
+// Outage logs a repeated error at the first, second, fourth, eighth time, and so on, with the number of errors so far. It
+// also logs the first success after an error. It may be used by many goroutines at once.
 type Outage struct {
 	Log     *slog.Logger
 	Message string
@@ -67,7 +67,7 @@ func (o *Outage) Note(ctx context.Context, err error) {
 	case err != nil:
 		o.errors++
 		if o.errors&(o.errors-1) == 0 { // a power of two
-			// Cut off: it may join the errors of a hundred orders.
+			// The text is cut, because it may join the errors of a hundred orders.
 			o.Log.WarnContext(ctx, o.Message, "errors", o.errors, "error", fmt.Sprintf("%.1000s", err.Error()))
 		}
 	case o.errors > 0:

@@ -15,8 +15,8 @@ import (
 	"example.com/shop/internal/observe"
 )
 
-// "A line that is logged with the context of a request has its request_id; one that is logged inside a trace also has
-// trace_id and span_id. A line below the handler's level costs nothing."
+// "A line that is logged with the context of a request has the request_id; a line inside a trace also has trace_id and
+// span_id. A line below the handler's level costs nothing."
 func TestHandler(t *testing.T) {
 	request := observe.WithRequest(t.Context(), "r-1")
 	traced := trace.ContextWithSpanContext(request, trace.NewSpanContext(trace.SpanContextConfig{
@@ -47,7 +47,8 @@ func TestHandler(t *testing.T) {
 	}
 }
 
-// "The first, the second, the fourth time, and so on, with the number of errors so far; and when it is over."
+// "Outage logs a repeated error at the first, second, fourth, eighth time, and so on, with the number of errors so far.
+// It also logs the first success after an error."
 func TestOutage(t *testing.T) {
 	var text bytes.Buffer
 	o := observe.Outage{Log: slog.New(slog.NewTextHandler(&text, nil)), Message: "redis is away"}

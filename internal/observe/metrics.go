@@ -34,7 +34,7 @@ type Metrics struct {
 	unleased prometheus.Counter
 }
 
-// NewMetrics returns the metrics of one shop, in a registry of their own. version and commit are those of the program.
+// NewMetrics returns the metrics of one shop, in a registry of their own. version and commit describe the program.
 func NewMetrics(version, commit string) *Metrics {
 	registry := prometheus.NewRegistry()
 	registry.MustRegister(
@@ -46,20 +46,20 @@ func NewMetrics(version, commit string) *Metrics {
 	return &Metrics{
 		registry: registry,
 		requests: with.counter("http_requests_total", "Requests answered.", "method", "route", "status"),
-		duration: with.histogram("http_request_duration_seconds", "How long requests took, from the headers read to the answer written.",
+		duration: with.histogram("http_request_duration_seconds", "Time from the headers of a request to the end of the answer.",
 			latency(), "method", "route"),
-		orders: with.counter("orders_total", "Requests to change an order or its payment, by what was asked for and what became of it: placed, paid, cancelled, "+
+		orders: with.counter("orders_total", "Requests to change an order or its payment, by action and outcome: placed, paid, cancelled, "+
 			"noted, extended, refunded, replayed, or the last part of the problem's type.", "action", "outcome"),
 		jobRuns:        with.counter("job_runs_total", "Runs of a job on this instance.", "job", "result"),
-		jobItems:       with.counter("job_items_total", "What the job has dealt with on this instance, such as orders expired.", "job"),
-		jobLag:         with.gauge("job_lag_seconds", "How long the oldest item that waits for the job has been due, or, for refunds, how long the oldest refused payment has waited for its refund; only on the instance that runs the job.", "job"),
-		jobLastSuccess: with.gauge("job_last_success_timestamp_seconds", "When the job's last good run on this instance ended; 0: never.", "job"),
-		acquisitions:   with.counter("lock_acquisitions_total", "Ends of the wait for a lease.", "lock", "kind", "result"),
-		lost:           with.counter("lock_lost_total", "Leases that ended before they were given back.", "lock", "kind"),
-		lockWait:       with.histogram("lock_wait_seconds", "How long callers waited for a lease, with or without success.", latency(), "lock", "kind"),
+		jobItems:       with.counter("job_items_total", "Items that the job has finished on this instance, such as expired orders.", "job"),
+		jobLag:         with.gauge("job_lag_seconds", "Delay of the oldest item that waits for the job. For refunds: how long the oldest refused payment has waited. Only the instance that runs the job has this metric.", "job"),
+		jobLastSuccess: with.gauge("job_last_success_timestamp_seconds", "End of the last successful run of the job on this instance; 0 if there was none.", "job"),
+		acquisitions:   with.counter("lock_acquisitions_total", "Waits for a lease that ended, by result.", "lock", "kind", "result"),
+		lost:           with.counter("lock_lost_total", "Leases that ended before they were released.", "lock", "kind"),
+		lockWait:       with.histogram("lock_wait_seconds", "How long callers waited for a lease, whether they got it or not.", latency(), "lock", "kind"),
 		lockHold:       with.histogram("lock_hold_seconds", "How long leases were held.", latency(), "lock", "kind"),
 		batches:        with.histogram("batch_orders", "Orders that the strategies lanes and batch placed in one transaction.", prometheus.ExponentialBuckets(1, 2, 9)).WithLabelValues(),
-		unleased:       with.counter("unleased_batches_total", "Batches of the strategy lanes that sold without the leases of their SKUs: these could not be had in time.").WithLabelValues(),
+		unleased:       with.counter("unleased_batches_total", "Batches of the strategy lanes that sold without the leases of their SKUs, because they did not get them in time.").WithLabelValues(),
 	}
 }
 
@@ -88,7 +88,7 @@ func (m *Metrics) Handler() http.Handler {
 	return promhttp.HandlerFor(m.registry, promhttp.HandlerOpts{Registry: m.registry})
 }
 
-// Request counts an answer. The route is the pattern that matched, empty for none.
+// Request counts an answer. route is the pattern that matched, empty for none.
 func (m *Metrics) Request(method, route string, status int, took time.Duration) {
 	switch method {
 	case http.MethodGet, http.MethodHead, http.MethodPost, http.MethodPut, http.MethodPatch, http.MethodDelete, http.MethodOptions:
@@ -102,13 +102,13 @@ func (m *Metrics) Request(method, route string, status int, took time.Duration) 
 	m.duration.WithLabelValues(method, route).Observe(took.Seconds())
 }
 
-// Order counts what became of a request to change an order or its payment.
+// Order counts a request to change an order or its payment.
 func (m *Metrics) Order(action, outcome string) { m.orders.WithLabelValues(action, outcome).Inc() }
 
 // Batch counts a transaction and the orders that it placed.
 func (m *Metrics) Batch(orders int) { m.batches.Observe(float64(orders)) }
 
-// Leases counts a batch that sells without the leases of its SKUs, unless err is nil.
+// Leases counts a batch that sells without the leases of its SKUs: err is not nil.
 func (m *Metrics) Leases(err error) {
 	if err != nil {
 		m.unleased.Inc()
@@ -118,7 +118,7 @@ func (m *Metrics) Leases(err error) {
 // Lock returns the observer of a locker with this name.
 func (m *Metrics) Lock(name string) lock.Observer {
 	for _, kind := range []string{"sku", "job", "other"} {
-		m.lost.WithLabelValues(name, kind) // starts at 0, so that an alert notices the first
+		m.lost.WithLabelValues(name, kind) // starts at 0, so that an alert notices the first lost lease
 	}
 	return lock.Observer{
 		Waited: func(key string, d time.Duration, err error) {
@@ -130,8 +130,8 @@ func (m *Metrics) Lock(name string) lock.Observer {
 	}
 }
 
-// kind is the part of a key before the colon, or "other" for a key that is not of this shop. It keeps the leases of
-// jobs, which are held for hours, apart from those of orders.
+// kind returns the part of a key before the colon, or "other" for a key that is not the shop's. It separates the leases of
+// jobs, which are held for hours, from the leases of orders.
 func kind(key string) string {
 	prefix, _, _ := strings.Cut(key, ":")
 	if prefix == "sku" || prefix == "job" {
@@ -161,11 +161,12 @@ func (m *Metrics) Database(conns *sql.DB) {
 	m.registry.MustRegister(collectors.NewDBStatsCollector(conns, namespace))
 }
 
-// Primary observes which of the database's hosts takes writes, and how often that has changed. Call it once.
+// Primary observes which host of the database takes writes, and how often another host has become the primary. Call it
+// once.
 func (m *Metrics) Primary(hosts []string, state func() (host string, changes int, err error)) {
 	for _, host := range hosts {
 		m.read("database_primary", "1 for the host of the database that takes writes, 0 for the others. "+
-			"The only host counts as the primary, and a SQLite file as a host.", prometheus.Labels{"host": host}, func() float64 {
+			"A single host always counts as the primary, and so does a SQLite file.", prometheus.Labels{"host": host}, func() float64 {
 			if primary, _, err := state(); err == nil && primary == host {
 				return 1
 			}
@@ -180,11 +181,11 @@ func (m *Metrics) Primary(hosts []string, state func() (host string, changes int
 
 // Queue observes the length of a queue. Call it once for each name.
 func (m *Metrics) Queue(name string, length func() int) {
-	m.read("queue_length", "Callers of this instance that wait.", prometheus.Labels{"queue": name},
+	m.read("queue_length", "Callers that wait in this instance.", prometheus.Labels{"queue": name},
 		func() float64 { return float64(length()) })
 }
 
-// Redis observes the connections of a client, those for pipelines included. Call it once.
+// Redis observes the connections of a client, including those for pipelines. Call it once.
 func (m *Metrics) Redis(client interface{ PoolStats() *redis.PoolStats }) {
 	pool := func(name, help string, value func(*redis.PoolStats) float64) {
 		m.read(name, help, nil, func() float64 {
@@ -199,13 +200,13 @@ func (m *Metrics) Redis(client interface{ PoolStats() *redis.PoolStats }) {
 		func(s *redis.PoolStats) float64 { return float64(s.Timeouts) })
 	pool("redis_pool_wait_seconds_total", "Time spent waiting for a free connection.",
 		func(s *redis.PoolStats) float64 { return float64(s.WaitDurationNs) / 1e9 })
-	pool("redis_pool_connections", "Open connections, without those of subscriptions.",
+	pool("redis_pool_connections", "Open connections, not counting subscriptions.",
 		func(s *redis.PoolStats) float64 { return float64(s.TotalConns) })
 	pool("redis_pool_idle_connections", "Open connections that are not in use.",
 		func(s *redis.PoolStats) float64 { return float64(s.IdleConns) })
 }
 
-// read registers a metric that value returns at each scrape: a counter if its name ends in _total, else a gauge.
+// read registers a metric that calls value at each scrape: a counter if its name ends in _total, otherwise a gauge.
 func (m *Metrics) read(name, help string, labels prometheus.Labels, value func() float64) {
 	opts := prometheus.Opts{Namespace: namespace, Name: name, Help: help, ConstLabels: labels}
 	var metric prometheus.Collector = prometheus.NewGaugeFunc(prometheus.GaugeOpts(opts), value)
@@ -228,13 +229,13 @@ func (m *Metrics) Job(name string) *Job {
 	return &Job{m, name}
 }
 
-// Lags records for how long the oldest item that waits for the job has been due.
+// Lags records the delay of the oldest item that waits for the job.
 func (j *Job) Lags(d time.Duration) { j.metrics.jobLag.WithLabelValues(j.name).Set(d.Seconds()) }
 
-// Left records that this instance does not run the job any more, and so does not know its lag.
+// Left records that this instance no longer runs the job and does not know its lag.
 func (j *Job) Left() { j.metrics.jobLag.DeleteLabelValues(j.name) }
 
-// Ran counts a run, and the items that it dealt with even if it failed in the end.
+// Ran counts a run, and the items that it finished, even if it failed in the end.
 func (j *Job) Ran(items int, err error) {
 	j.metrics.jobItems.WithLabelValues(j.name).Add(float64(items))
 	if err != nil {

@@ -30,8 +30,8 @@ type Traces struct {
 	provider *sdk.TracerProvider
 }
 
-// StartTraces returns traces that exporter gets. version is that of the program. An invalid variable is an error; a
-// collector that does not answer is none.
+// StartTraces returns Traces that go to exporter. version is the program's version. An invalid variable is an error; a
+// collector that does not answer is not.
 func StartTraces(ctx context.Context, exporter sdk.SpanExporter, version string) (*Traces, error) {
 	about, err := resource.New(ctx,
 		resource.WithTelemetrySDK(),
@@ -47,15 +47,15 @@ func StartTraces(ctx context.Context, exporter sdk.SpanExporter, version string)
 	)}, nil
 }
 
-// Close sends the remaining spans, for five seconds at most. Close it after everything that makes spans. Spans that the
-// collector does not accept are reported only to OpenTelemetry's error handler.
+// Close sends the remaining spans, for five seconds at most. Close the Traces after everything that makes spans. Only
+// OpenTelemetry's error handler hears of spans that the collector does not accept.
 func (t *Traces) Close() {
 	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second)
 	defer cancel()
 	_ = t.provider.Shutdown(ctx)
 }
 
-// ofRequests drops the spans of calls to a server outside a request, such as renewals: each would be a trace by itself.
+// ofRequests drops the spans of calls to a server outside a request, such as renewals. Each would be a trace of its own.
 type ofRequests struct{ sdk.SpanProcessor }
 
 func (p ofRequests) OnEnd(s sdk.ReadOnlySpan) {
@@ -64,7 +64,7 @@ func (p ofRequests) OnEnd(s sdk.ReadOnlySpan) {
 	}
 }
 
-// HTTP returns the outermost middleware, which makes a span of each request but on routes for which leftOut returns true.
+// HTTP returns the outermost middleware. It makes a span for each request, except on routes for which leftOut returns true.
 func (t *Traces) HTTP(leftOut func(route string) bool) gin.HandlerFunc {
 	return otelgin.Middleware("",
 		otelgin.WithTracerProvider(t.provider),
@@ -91,7 +91,7 @@ func (t *Traces) Redis(client redis.UniversalClient) error {
 	return nil
 }
 
-// OpensConnection reports whether a command is one by which the client opens a connection. They belong to no request, and
+// OpensConnection reports whether the client uses the command to open a connection. Such commands belong to no request, and
 // one of them contains the password.
 func OpensConnection(c redis.Cmder) bool {
 	return slices.Contains([]string{"hello", "auth", "client", "select"}, strings.ToLower(c.Name()))
@@ -116,8 +116,8 @@ func (t *Traces) Database(system string) func(driver.Connector) *sql.DB {
 	}
 }
 
-// Share links the span of each request that a step is taken for, or that waited with it, to the span of ctx, under which the
-// step is shown.
+// Share is for a step that serves several requests. The step's spans are below the span of ctx, so Share links the span of
+// each request to it.
 func (t *Traces) Share(ctx context.Context, requests []context.Context) context.Context {
 	shown := trace.LinkFromContext(ctx)
 	for _, request := range requests {

@@ -8,7 +8,7 @@ import (
 	"github.com/go-sql-driver/mysql"
 )
 
-// "Errors of the database their numbers. MySQL's own words may quote a row."
+// "Errors of the database have their numbers. The text of a MySQL error may quote a row."
 func TestErrorAttributes(t *testing.T) {
 	t.Parallel()
 	duplicate := &mysql.MySQLError{Number: 1062, Message: "Duplicate entry 'ann-key-1' for key 'PRIMARY'"}

@@ -2,7 +2,7 @@ package stock
 
 import "fmt"
 
-// Invariant is the name of what must always hold in a shop.
+// Invariant is the name of a condition that always holds in a shop.
 type Invariant string
 
 // The invariants.
@@ -17,11 +17,11 @@ const (
 	I8 Invariant = "I8"
 )
 
-// Promise is an invariant in words, as help texts and documents have it.
+// Promise is an invariant in words, for help texts and documents.
 type Promise struct {
 	Invariant
 	Text    string
-	Audited bool // the others take the buyers' own records: the fault runs check them
+	Audited bool // the fault runs check the others, which need the buyers' own records
 }
 
 // Promises is the table of the invariants.
@@ -39,7 +39,7 @@ func Promises() []Promise {
 	}
 }
 
-// Account is all that is known of the units of a SKU, from three sources that must agree: level, ledger and orders.
+// Account has the units of a SKU by three sources that must agree: level, ledger and orders.
 type Account struct {
 	SKU          string
 	Level        Level
@@ -48,12 +48,12 @@ type Account struct {
 	OpenUnits    int64 // of those, units of pending orders
 	PaidUnits    int64 // of those, units of paid orders
 	Orders       int64 // number of accepted orders, whatever their status
-	Fence        int64 // the highest under which the level was written
-	LedgerFence  int64 // the highest of all movements
+	Fence        int64 // the highest fence under which the level was written
+	LedgerFence  int64 // the highest fence of all movements
 }
 
-// Oversold is the number of units in orders beyond what was ever supplied. It is counted from orders: a lost update
-// oversells while the level reads zero.
+// Oversold returns the number of units in orders minus the units supplied, if positive. It counts the orders, because a
+// lost update oversells while the level reads zero.
 func (a Account) Oversold() int64 {
 	return max(0, a.OrderedUnits-a.Level.Supplied)
 }
@@ -61,12 +61,12 @@ func (a Account) Oversold() int64 {
 // Difference is one broken invariant.
 type Difference struct {
 	Invariant Invariant `json:"invariant"`
-	SKU       string    `json:"sku,omitempty"`      // empty where it concerns no single SKU
-	OrderID   string    `json:"order_id,omitempty"` // empty where it concerns no single order
+	SKU       string    `json:"sku,omitempty"`      // empty if the difference concerns no single SKU
+	OrderID   string    `json:"order_id,omitempty"` // empty if the difference concerns no single order
 	Detail    string    `json:"detail"`
 }
 
-// Check compares the three sources and returns what differs.
+// Check compares the three sources and returns the differences.
 func (a Account) Check() []Difference {
 	var found []Difference
 	differ := func(invariant Invariant, format string, args ...any) {
@@ -87,7 +87,7 @@ func (a Account) Check() []Difference {
 		differ(I1, "sold %d, but paid orders have %d units", a.Level.Sold, a.PaidUnits)
 	}
 	if a.Fence != a.LedgerFence {
-		differ(I4, "level was written under fence %d; the highest of its movements is %d", a.Fence, a.LedgerFence)
+		differ(I4, "level was written under fence %d; the highest fence of its movements is %d", a.Fence, a.LedgerFence)
 	}
 	if a.Level != a.Ledger {
 		text := func(l Level) string {

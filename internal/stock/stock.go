@@ -29,7 +29,7 @@ type SKU struct {
 	Name  string `json:"sku"`
 	Price Money  `json:"price"`
 	Level
-	LimitPerBuyer int64     `json:"limit_per_buyer,omitempty"` // units that a buyer may have in pending and paid orders; 0 for any number
+	LimitPerBuyer int64     `json:"limit_per_buyer,omitempty"` // units that a buyer may have in pending and paid orders; 0 for no limit
 	Fence         int64     `json:"-"`                         // the highest fence under which the row was written; 0 for none
 	CreatedAt     time.Time `json:"-"`
 }
@@ -74,7 +74,7 @@ var nameRule = regexp.MustCompile(`^[a-z0-9][a-z0-9._-]{0,63}$`)
 // CheckLimit returns an ErrInvalid if perBuyer cannot be a SKU's LimitPerBuyer.
 func CheckLimit(perBuyer int64) error {
 	if perBuyer < 0 || perBuyer > MaxUnits {
-		return fmt.Errorf("%w: limit_per_buyer: want 0, for none, to %d", ErrInvalid, int64(MaxUnits))
+		return fmt.Errorf("%w: limit_per_buyer: want 1 to %d, or 0 for no limit", ErrInvalid, int64(MaxUnits))
 	}
 	return nil
 }
@@ -96,19 +96,19 @@ const (
 	Release Kind = "release" // the reservation ends without one: from Reserved back to Available
 )
 
-// Movement is one row of the append-only ledger: what changed a SKU, by how much, for which order, under which fence. Its
-// JSON is what the API shows in the ledger of the SKU.
+// Movement is one row of the append-only ledger: a change of a SKU's level, with its order and fence. Its JSON is what the
+// API shows in the ledger of the SKU.
 type Movement struct {
 	ID      string    `json:"id"` // UUIDv7
 	SKU     string    `json:"-"`
 	Kind    Kind      `json:"kind"`
 	OrderID string    `json:"order_id,omitempty"` // empty for a supply
-	Level             // added to each count; negative where units leave
-	Fence   int64     `json:"fence"`      // that the database accepted; 0 if it compared none
+	Level             // added to each count of the SKU; negative where units leave
+	Fence   int64     `json:"fence"`      // the fence that the database accepted; 0 if it compared none
 	At      time.Time `json:"created_at"` // UTC
 }
 
-// Change returns what a movement of this kind adds to each count.
+// Change returns the numbers that a movement of this kind adds to a level.
 func (k Kind) Change(units int64) Level {
 	switch k {
 	case Supply:
@@ -122,15 +122,15 @@ func (k Kind) Change(units int64) Level {
 	}
 }
 
-// TakeMode is how units are taken from a SKU when several buyers want the last ones.
+// TakeMode is a way to take units of a SKU while other buyers take some.
 type TakeMode string
 
 // The modes, of which Overwrite is wrong unless a lock guards the row.
 const (
-	Overwrite   TakeMode = "overwrite"   // writes back the level of an earlier read minus the units: the lost update
+	Overwrite   TakeMode = "overwrite"   // writes the level of an earlier read minus the units: the lost update
 	Conditional TakeMode = "conditional" // subtracts in the database, if enough units are available
-	Fenced      TakeMode = "fenced"      // is Conditional, if the row was last written under a lower fence
-	Optimistic  TakeMode = "optimistic"  // is Overwrite, if the row has not changed since the read
+	Fenced      TakeMode = "fenced"      // like Conditional, if the row was last written under a lower fence
+	Optimistic  TakeMode = "optimistic"  // like Overwrite, if the row has not changed since the read
 )
 
 // Take asks for units of a SKU to move from available to reserved.
@@ -139,11 +139,11 @@ type Take struct {
 	Units int64
 	Seen  Level  // for Overwrite and Optimistic: the level read before
 	Fence int64  // for Fenced: the fence of the lease held
-	Terms *Terms // what the SKU must still be sold at, but for Overwrite; nil for any
+	Terms *Terms // the terms that the SKU must still have, except for Overwrite; nil for any
 }
 
-// Delivery brings new units of a SKU in. Its key, chosen by the operator, keeps a delivery that is sent twice from
-// counting twice.
+// Delivery brings in new units of a SKU. The operator chooses its key. A delivery that is sent twice with one key counts
+// once.
 type Delivery struct {
 	SKU   string
 	Key   string // one per delivery and SKU; never forgotten

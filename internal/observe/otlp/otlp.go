@@ -1,5 +1,5 @@
-// Package otlp sends traces where OpenTelemetry's standard variables say, by OTLP over HTTP. It is apart from package
-// observe because only programs that serve buyers need its many dependencies.
+// Package otlp sends traces to the collector that OpenTelemetry's standard variables name, by OTLP over HTTP. It is not
+// part of package observe, because only programs that serve buyers need its many dependencies.
 package otlp
 
 import (
@@ -16,10 +16,10 @@ import (
 
 // Exporter returns the exporter that the environment asks for; nil for none. It does not wait for the collector.
 func Exporter(ctx context.Context) (trace.SpanExporter, error) {
-	variable := "" // that has the collector's address
+	variable := "" // with the collector's address
 	for _, name := range []string{"OTEL_EXPORTER_OTLP_ENDPOINT", "OTEL_EXPORTER_OTLP_TRACES_ENDPOINT"} {
 		if os.Getenv(name) != "" {
-			variable = name // the second wins
+			variable = name // the second overrides the first
 		}
 	}
 	kind := os.Getenv("OTEL_TRACES_EXPORTER")
@@ -31,9 +31,9 @@ func Exporter(ctx context.Context) (trace.SpanExporter, error) {
 	}
 	protocol := cmp.Or(os.Getenv("OTEL_EXPORTER_OTLP_TRACES_PROTOCOL"), os.Getenv("OTEL_EXPORTER_OTLP_PROTOCOL"), "http/protobuf")
 	if protocol != "http/protobuf" {
-		return nil, fmt.Errorf("traces: OTEL_EXPORTER_OTLP_TRACES_PROTOCOL, or else OTEL_EXPORTER_OTLP_PROTOCOL, is %s: want http/protobuf", protocol)
+		return nil, fmt.Errorf("traces: OTEL_EXPORTER_OTLP_TRACES_PROTOCOL or OTEL_EXPORTER_OTLP_PROTOCOL is %s: want http/protobuf", protocol)
 	}
-	// otlptracehttp takes localhost:4318 for a scheme and a path, and logs only that nothing arrives.
+	// otlptracehttp would read localhost:4318 as a scheme and a path, and only log that nothing arrives.
 	u, err := url.Parse(os.Getenv(variable))
 	if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" {
 		return nil, fmt.Errorf("traces: %s: want a URL with its scheme, such as http://localhost:4318", cmp.Or(variable, "OTEL_EXPORTER_OTLP_ENDPOINT"))
