@@ -26,7 +26,7 @@ func untilUnready(t *testing.T, shop *app.Shop, server, addr, reason string) {
 	})
 }
 
-// "Writable returns nil if the database takes what an order writes, or an error with the server's own words."
+// "Writable returns nil if the database accepts the writes of an order, or an error with the server's own words."
 func TestReadyz_database(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
@@ -189,8 +189,8 @@ func fences(t *testing.T, shop *app.Shop) (all []int64) {
 	return all
 }
 
-// "The shop's user of Redis 6.2 or later, or of Valkey, needs these rights and no others": with them an order that waits for
-// its lease, the rate limit and /readyz work and Redis refuses nothing, and each of the commands is used.
+// "The shop's user of Redis 6.2 or later, or of Valkey, needs these rights and no others": with them an order that
+// waits for its lease, the rate limit and /readyz work and Redis refuses nothing, and each of the commands is used.
 func TestRedisRights(t *testing.T) {
 	t.Parallel()
 	server := testserver.Start(t, testserver.OpenRedis)

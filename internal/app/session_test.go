@@ -10,8 +10,8 @@ import (
 	"example.com/shop/internal/testserver"
 )
 
-// A shop is the same whatever a server's global settings are: "session is all that the meaning of the shop's statements
-// depends on, and that a server, its init_connect or a user can have set otherwise".
+// A shop is the same whatever a server's global settings are: "session sets the variables that the meaning of the
+// shop's statements depends on, because a server, its init_connect or a user may have changed them".
 func TestShop_hostileServer(t *testing.T) {
 	t.Parallel()
 	for name, server := range map[string]struct {

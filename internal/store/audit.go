@@ -12,24 +12,24 @@ import (
 	"example.com/shop/internal/stock"
 )
 
-// Audit compares levels, ledger, orders, deliveries, idempotency keys and the counts of limits of one SKU, or of all for
-// an empty name, as they are at one moment; buyers are not held up. It hands each SKU's account to account, in the order
-// of names, and every broken invariant to difference. Their errors end the audit and are returned as they are. A SKU that
-// does not exist is order.ErrUnknownSKU. Memory does not grow with the number of orders.
+// Audit compares levels, ledger, orders, deliveries, idempotency keys and the counts of limits, as of one moment, for
+// one SKU or, if the name is empty, for all. Buyers do not wait for it. It calls account for each SKU, in the order of
+// names, and difference for each broken invariant. An error of either ends the audit and is returned as it is. A SKU
+// that does not exist is order.ErrUnknownSKU. Memory does not grow with the number of orders.
 //
-// The audit of one SKU covers the orders that have a line of it. What belongs to no SKU, such as an order without
-// lines, is found only by the audit of all.
+// The audit of one SKU covers the orders that have a line of the SKU. Rows that belong to no SKU, such as an order without
+// lines, are found only by the audit of all SKUs.
 //
-// It cannot check two invariants in full. I3, that every acknowledged order exists, needs the buyers' own records. Of
-// I4, that fences strictly increase, it checks what can be checked later: that the level was last written under the
-// highest fence of its movements, and that all reservations under one fence are from the same moment, as those of one
-// transaction are. It does not check that the times of movements rise with their fences: clocks may step.
+// Two invariants cannot be checked in full. I3, that every acknowledged order exists, needs the buyers' own records.
+// For I4, that fences strictly increase, the audit checks that the level was last written under the highest fence of
+// its movements, and that all reservations under one fence are from the same moment, which is true of one transaction.
+// It does not check that the times of movements rise with their fences, because clocks may step.
 func (s *Store) Audit(ctx context.Context, sku string, account func(stock.Account) error, difference func(stock.Difference) error) error {
-	if sku != "" && !stock.ValidName(sku) { // MySQL compares a name of spaces as equal to the empty name
+	if sku != "" && !stock.ValidName(sku) { // to MySQL, a name of spaces equals the empty name
 		return fmt.Errorf("sku %.80q: %w", sku, order.ErrUnknownSKU)
 	}
 	seen := s.changes()
-	// MySQL: one snapshot for all statements. SQLite: a read transaction, which in WAL mode is also a snapshot.
+	// In MySQL, all statements read one snapshot. In SQLite, a read transaction in WAL mode is also a snapshot.
 	db := s.db.WithContext(ctx).Begin(&sql.TxOptions{Isolation: sql.LevelRepeatableRead, ReadOnly: true})
 	if db.Error != nil {
 		return explain(ctx, "audit", db.Error)
@@ -37,7 +37,7 @@ func (s *Store) Audit(ctx context.Context, sku string, account func(stock.Accoun
 	defer db.Rollback() // nothing was written
 	a := audit{ctx, db, sku}
 	if err := a.accounts(account, difference); err != nil {
-		return s.confirm(ctx, seen, err) // that there is no such SKU
+		return s.confirm(ctx, seen, err) // confirms that there is no such SKU
 	}
 	for _, c := range checks {
 		if err := a.check(c, difference); err != nil {
@@ -50,16 +50,16 @@ func (s *Store) Audit(ctx context.Context, sku string, account func(stock.Accoun
 type audit struct {
 	ctx context.Context //nolint:containedctx // of one call
 	db  *gorm.DB
-	sku string // empty for all
+	sku string // empty for all SKUs
 }
 
-// each calls f for each row of a query, without holding more than one of them.
+// each calls f for each row of a query. It holds one row at a time.
 func (a audit) each(query string, f func(*sql.Rows) error) error {
 	rows, err := a.db.Raw(query, sql.Named("sku", a.sku)).Rows()
 	if err != nil {
 		return explain(a.ctx, "audit", err)
 	}
-	defer rows.Close() // its error is that of rows.Err
+	defer rows.Close() // rows.Err returns its error
 	for rows.Next() {
 		if err := f(rows); err != nil {
 			return err
@@ -68,10 +68,10 @@ func (a audit) each(query string, f func(*sql.Rows) error) error {
 	return explain(a.ctx, "audit", rows.Err())
 }
 
-// accounts reads the account of each SKU. Pending and paid orders have their units; the others have released them.
+// accounts reads the account of each SKU. Pending and paid orders hold units; the other orders have released theirs.
 //
-// The orders' lines are grouped by an expression, so that SQLite scans the table and sorts instead of using the index
-// of SKUs, which takes five times as long with a million orders.
+// The query groups the lines of orders by an expression, so that SQLite scans the table and sorts. By the index of SKUs, a
+// million orders would take SQLite five times as long.
 func (a audit) accounts(account func(stock.Account) error, difference func(stock.Difference) error) error {
 	const query = `
 		SELECT s.name, s.supplied, s.available, s.reserved, s.sold,
@@ -123,7 +123,7 @@ func (a audit) accounts(account func(stock.Account) error, difference func(stock
 	return err
 }
 
-// check runs one check of the table and reports what it finds.
+// check runs one check of the table and reports the differences.
 func (a audit) check(c check, difference func(stock.Difference) error) error {
 	columns := make([]sql.NullString, 2+strings.Count(c.detail, "%s"))
 	var into []any

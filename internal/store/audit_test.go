@@ -17,7 +17,7 @@ import (
 func ignoreAccount(stock.Account) error       { return nil }
 func ignoreDifference(stock.Difference) error { return nil }
 
-// "It hands each SKU's account to account, in the order of names." A shop without SKUs is in order.
+// "It calls account for each SKU, in the order of names". A shop without SKUs has no differences.
 func TestStore_Audit_clean(t *testing.T) {
 	t.Parallel()
 	storetest.Each(t, func(t *testing.T, st *store.Store) {
@@ -49,7 +49,7 @@ func TestStore_Audit_clean(t *testing.T) {
 	})
 }
 
-// "Their errors end the audit and are returned as they are."
+// "An error of either ends the audit and is returned as it is."
 func TestStore_Audit_callbackFails(t *testing.T) {
 	t.Parallel()
 	mine := errors.New("mine")
@@ -73,8 +73,8 @@ func TestStore_Audit_callbackFails(t *testing.T) {
 	})
 }
 
-// "As they are at one moment; buyers are not held up": while the audit runs, a buyer places an order and a row is
-// deleted. It sees neither.
+// "As of one moment"; "buyers do not wait for it": while the audit runs, a buyer places an order and a row is deleted. The
+// audit sees neither.
 func TestStore_Audit_snapshot(t *testing.T) {
 	t.Parallel()
 	storetest.Each(t, func(t *testing.T, st *store.Store) {

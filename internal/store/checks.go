@@ -2,25 +2,26 @@ package store
 
 import "example.com/shop/internal/stock"
 
-// check looks for one kind of difference. Its query returns SKU and order, NULL for none, then what detail mentions.
+// check looks for one kind of difference. Its query returns the SKU and the order, each NULL for none, and the values for
+// detail.
 type check struct {
 	invariant stock.Invariant
 	detail    string // a format with one %s for each further column
 	query     string
 }
 
-// keyIsKept narrows a query on orders AS o to those whose key no purge can have deleted. An older order may lack its
-// key, and another request may have it now.
+// keyIsKept narrows a query on orders AS o to those whose key no purge can have deleted. The key of an older order may be
+// missing, or may belong to another request now.
 const keyIsKept = `o.created_at >= (SELECT purged_until FROM idempotency_purge)`
 
-// keyPlaces narrows a query on idempotency_keys AS k and their orders AS o to the keys that placed an order. The
-// fingerprint of a key that ended one is pay: or cancel: and the order's id.
+// keyPlaces narrows a query on idempotency_keys AS k and their orders AS o to the keys that placed an order. If a key ended
+// an order, its fingerprint is pay: or cancel: and the order's id.
 const keyPlaces = `REPLACE(k.fingerprint, o.id, '') NOT IN ('pay:', 'cancel:')`
 
 // orderHasSKU narrows a query on orders AS o to those with a line of the SKU.
 const orderHasSKU = `(@sku = '' OR EXISTS (SELECT 1 FROM order_lines AS l WHERE l.order_id = o.id AND l.sku = @sku))`
 
-// checks is the table of the checks that compare rows. Sums of a SKU are checked by stock.Account.Check.
+// checks is the table of the checks that compare rows. stock.Account.Check checks the sums of a SKU.
 var checks = []check{ //nolint:gochecknoglobals // a table
 	{stock.I2, "idempotency key %s of buyer %s is not on record", `
 		SELECT NULL, o.id, o.idempotency_key, o.buyer FROM orders AS o
@@ -38,7 +39,7 @@ var checks = []check{ //nolint:gochecknoglobals // a table
 		SELECT NULL, o.id, k.idempotency_key, k.buyer, o.idempotency_key, o.buyer FROM idempotency_keys AS k
 		JOIN orders AS o ON o.id = k.order_id
 		WHERE (o.buyer <> k.buyer OR o.idempotency_key <> k.idempotency_key AND ` + keyPlaces + `) AND ` + orderHasSKU},
-	{stock.I2, "idempotency key %s of buyer %s is of the request %s, but the order is %s", `
+	{stock.I2, "idempotency key %s of buyer %s belongs to the request %s, but the order is %s", `
 		SELECT NULL, o.id, k.idempotency_key, k.buyer, k.fingerprint, o.status FROM idempotency_keys AS k
 		JOIN orders AS o ON o.id = k.order_id
 		WHERE (k.fingerprint LIKE 'pay:%' AND o.status <> 'paid' OR k.fingerprint LIKE 'cancel:%' AND o.status <> 'cancelled')
@@ -52,7 +53,7 @@ var checks = []check{ //nolint:gochecknoglobals // a table
 	{stock.I5, "order has no lines", `
 		SELECT NULL, o.id FROM orders AS o LEFT JOIN order_lines AS l ON l.order_id = o.id
 		WHERE l.order_id IS NULL AND @sku = ''`},
-	{stock.I5, "line of %s units of an order that does not exist", `
+	{stock.I5, "line of %s units belongs to an order that does not exist", `
 		SELECT l.sku, l.order_id, l.units FROM order_lines AS l LEFT JOIN orders AS o ON o.id = l.order_id
 		WHERE o.id IS NULL AND (@sku = '' OR l.sku = @sku)`},
 	{stock.I5, "line of %s units has no movement that reserves them", `
@@ -67,18 +68,18 @@ var checks = []check{ //nolint:gochecknoglobals // a table
 			OR m.reserved <> CASE m.kind WHEN 'reserve' THEN l.units ELSE -l.units END
 			OR m.sold <> CASE m.kind WHEN 'sell' THEN l.units ELSE 0 END)
 		AND (@sku = '' OR l.sku = @sku)`},
-	{stock.I5, "movement %s (%s) is of an order that has no line of this SKU", `
+	{stock.I5, "movement %s (%s) belongs to an order that has no line of this SKU", `
 		SELECT m.sku, m.order_id, m.id, m.kind FROM movements AS m
 		LEFT JOIN order_lines AS l ON l.order_id = m.order_id AND l.sku = m.sku
 		WHERE m.order_id IS NOT NULL AND l.order_id IS NULL AND (@sku = '' OR m.sku = @sku)`},
-	{stock.I5, "movement %s (%s) is of no order", `
+	{stock.I5, "movement %s (%s) belongs to no order", `
 		SELECT m.sku, NULL, m.id, m.kind FROM movements AS m
 		WHERE m.order_id IS NULL AND m.kind <> 'supply' AND (@sku = '' OR m.sku = @sku)`},
 	{stock.I5, "supply %s changes supplied by %s, available by %s, reserved by %s, sold by %s", `
 		SELECT m.sku, m.order_id, m.id, m.supplied, m.available, m.reserved, m.sold FROM movements AS m
 		WHERE m.kind = 'supply' AND (m.order_id IS NOT NULL OR m.supplied <> m.available OR m.reserved <> 0 OR m.sold <> 0)
 		AND (@sku = '' OR m.sku = @sku)`},
-	{stock.I5, "movement %s (%s) is of a SKU that does not exist", `
+	{stock.I5, "movement %s (%s) belongs to a SKU that does not exist", `
 		SELECT m.sku, m.order_id, m.id, m.kind FROM movements AS m LEFT JOIN skus AS s ON s.name = m.sku
 		WHERE s.name IS NULL AND (@sku = '' OR m.sku = @sku)`},
 	{stock.I5, "order is %s, which no order can be", `
@@ -93,7 +94,7 @@ var checks = []check{ //nolint:gochecknoglobals // a table
 		SELECT m.sku, m.order_id, o.status, m.id, m.kind FROM orders AS o JOIN movements AS m ON m.order_id = o.id
 		WHERE (m.kind = 'sell' AND o.status <> 'paid' OR m.kind = 'release' AND o.status NOT IN ('cancelled', 'expired'))
 		AND (@sku = '' OR m.sku = @sku)`},
-	{stock.I5, "order is in %s, but its line of sku %s in %s", `
+	{stock.I5, "order is in %s, but its line of sku %s is in %s", `
 		SELECT NULL, o.id, o.currency, l.sku, l.currency FROM orders AS o JOIN order_lines AS l ON l.order_id = o.id
 		WHERE l.currency <> o.currency AND ` + orderHasSKU},
 	{stock.I5, "total is %s, but its lines add up to %s", `
@@ -104,15 +105,15 @@ var checks = []check{ //nolint:gochecknoglobals // a table
 		SELECT d.sku, NULL, d.idempotency_key, d.units FROM deliveries AS d
 		LEFT JOIN movements AS m ON m.sku = d.sku AND m.id = d.movement_id AND m.kind = 'supply' AND m.supplied = d.units
 		WHERE m.id IS NULL AND (@sku = '' OR d.sku = @sku)`},
-	// One supply is of no delivery: that of the SKU's creation.
-	{stock.I5, "%s movements supply it, but %s deliveries are on record", `
+	// The creation of a SKU makes one supply without a delivery.
+	{stock.I5, "%s movements supply units, but %s deliveries are on record", `
 		SELECT m.sku, NULL, m.supplies, COALESCE(d.deliveries, 0)
 		FROM (SELECT sku, COUNT(*) AS supplies FROM movements
 			WHERE kind = 'supply' AND (@sku = '' OR sku = @sku) GROUP BY sku) AS m
 		LEFT JOIN (SELECT sku, COUNT(*) AS deliveries FROM deliveries
 			WHERE (@sku = '' OR sku = @sku) GROUP BY sku) AS d ON d.sku = m.sku
 		WHERE m.supplies <> COALESCE(d.deliveries, 0) + 1`},
-	{stock.I5, "buyer %s has %s units in pending and paid orders, but %s by what the limit counts", `
+	{stock.I5, "buyer %s has %s units in pending and paid orders, but the limit counts %s", `
 		SELECT b.sku, NULL, b.buyer, SUM(b.ordered), SUM(b.counted) FROM (
 			SELECT sku, buyer, 0 AS ordered, units AS counted FROM buyer_units WHERE (@sku = '' OR sku = @sku)
 			UNION ALL

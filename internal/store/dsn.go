@@ -14,31 +14,31 @@ import (
 	"github.com/go-sql-driver/mysql"
 )
 
-// ReadDSN is mysql.ParseDSN for a DSN that may name several hosts, tcp(db1:3306,db2:3306): it returns the settings for
-// each. It has no error texts of the driver, which can quote a part of the password of a malformed DSN. A DSN whose TLS
-// can fall back to plaintext, or trusts any server, is refused.
+// ReadDSN is mysql.ParseDSN for a DSN that may name several hosts, tcp(db1:3306,db2:3306). It returns the settings for each
+// host. It does not return the driver's error texts, which may quote a part of the password. It refuses a DSN whose TLS can
+// fall back to plaintext or trusts any server.
 func ReadDSN(dsn string) ([]*mysql.Config, error) {
 	var configs []*mysql.Config
 	for _, one := range splitHosts(dsn) {
 		c, err := mysql.ParseDSN(one)
 		switch {
 		case err != nil || c.DBName == "" || !slices.Contains([]string{"tcp", "tcp4", "tcp6", "unix"}, c.Net):
-			return nil, errors.New("it, or the value of a parameter in it, cannot be read: " +
+			return nil, errors.New("the DSN, or the value of a parameter in it, cannot be read: " +
 				"want user:password@tcp(host:port)/database?parameter=value, several hosts with commas")
 		case c.TLSConfig == "preferred", c.TLSConfig == "skip-verify", c.AllowFallbackToPlaintext:
-			return nil, fmt.Errorf("parameter tls=%s, or allowFallbackToPlaintext, does without TLS or trusts any server: "+
-				"want tls=true, or --mysql-ca with the file of the CA that signed the server's certificate", c.TLSConfig)
+			return nil, fmt.Errorf("parameter tls=%s, or allowFallbackToPlaintext, allows plaintext or trusts any server: "+
+				"want tls=true, or name the CA of the server's certificate by --mysql-ca", c.TLSConfig)
 		case slices.ContainsFunc(configs, func(other *mysql.Config) bool { return other.Addr == c.Addr }):
-			return nil, fmt.Errorf("host %s comes twice", c.Addr)
+			return nil, fmt.Errorf("host %s is named twice", c.Addr)
 		}
 		configs = append(configs, c)
 	}
 	return configs, nil
 }
 
-// splitHosts returns a DSN for each of its hosts. The driver would take the list for one address, and for the name in
-// the server's certificate. A host is split off where the driver looks for it: between the parentheses after the last @
-// before the last slash.
+// splitHosts returns a DSN for each host of a DSN. The driver would read the list of hosts as one address, and as the
+// name in the server's certificate. Like the driver, splitHosts looks for the hosts between the parentheses that follow
+// the last @ before the last slash.
 func splitHosts(dsn string) []string {
 	parts := regexp.MustCompile(`(?s)^((?:.*@)?tcp[46]?\()([^@]*)(\)/[^/]*)$`).FindStringSubmatch(dsn)
 	if parts == nil {
@@ -47,16 +47,16 @@ func splitHosts(dsn string) []string {
 	var dsns []string
 	for host := range strings.SplitSeq(parts[2], ",") {
 		if strings.TrimSpace(host) == "" && strings.Contains(parts[2], ",") {
-			return []string{""} // cannot be read; the driver would take 127.0.0.1
+			return []string{""} // ReadDSN refuses it; the driver would take 127.0.0.1
 		}
 		dsns = append(dsns, parts[1]+strings.TrimSpace(host)+parts[3])
 	}
 	return dsns
 }
 
-// mysqlConfigs reads a DSN and adds the parameters that the shop relies on, for each host. Timeouts, lock wait, TLS and
-// other parameters of the DSN win, but what changes the meaning of a statement is always set here and by session. secure
-// requires TLS; nil leaves that to the DSN.
+// mysqlConfigs reads a DSN, and adds the parameters that the shop relies on, for each host. The DSN may override timeouts,
+// lock wait, TLS and other parameters, but not those that change the meaning of a statement, which are set here and by
+// session. secure requires TLS; nil leaves TLS to the DSN.
 func mysqlConfigs(dsn string, secure *tls.Config) ([]*mysql.Config, error) {
 	configs, err := ReadDSN(dsn)
 	if err != nil {
@@ -68,7 +68,7 @@ func mysqlConfigs(dsn string, secure *tls.Config) ([]*mysql.Config, error) {
 	}
 	for _, c := range configs {
 		if secure != nil && (c.Net == "unix" || c.TLSConfig == "false") {
-			return nil, errors.New("database settings: mysql DSN: a socket and tls=false contradict --mysql-ca, --mysql-cert and " +
+			return nil, errors.New("database settings: mysql DSN: a socket or tls=false contradicts --mysql-ca, --mysql-cert and " +
 				"--mysql-key: leave out one or the other")
 		}
 		if secure != nil {
@@ -77,39 +77,40 @@ func mysqlConfigs(dsn string, secure *tls.Config) ([]*mysql.Config, error) {
 
 		// The shape of a result.
 		c.ParseTime, c.Loc = true, time.UTC
-		c.ClientFoundRows = true // count the rows that a WHERE matched, changed or not
+		c.ClientFoundRows = true // count all rows that a WHERE matched, changed or not
 
-		// One round trip for a statement instead of prepare, execute, close. The driver quotes the bound values itself.
-		// That is safe because the character set is always utf8mb4: no byte of a longer character is a quote or a
-		// backslash.
+		// A statement takes one round trip, instead of prepare, execute and close, because the driver itself quotes the
+		// bound values. This is safe in utf8mb4: no byte of a longer character is a quote or a backslash.
 		c.InterpolateParams = true
 		_ = c.Apply(mysql.Charset("utf8mb4", "utf8mb4_bin")) // never an error
 
-		c.RejectReadOnly = false      // the driver would hide the reason; a transaction drops its connection (tx.go)
+		c.RejectReadOnly = false      // or the driver hides the reason; a transaction drops its connection (tx.go)
 		c.Logger = &mysql.NopLogger{} // errors are returned
 
-		// Timeouts for a server that does not answer. Statements end earlier, with their context.
+		// Timeouts for a server that does not answer. A statement ends earlier if its context does.
 		c.Timeout = cmp.Or(c.Timeout, connectTimeout)
 		c.ReadTimeout = cmp.Or(c.ReadTimeout, 2*time.Minute)
 		c.WriteTimeout = cmp.Or(c.WriteTimeout, 30*time.Second)
 
 		params := map[string]string{
 			"innodb_lock_wait_timeout": "5", // seconds; the server's default is 50
-			// The locks of a transaction whose client is gone are held that long; the server's default is 8 hours. It is
-			// longer than the pool's ConnMaxIdleTime, so that the pool closes an idle connection first.
+			// A transaction whose client has disappeared holds its locks for this long; the server's default is 8
+			// hours. The time exceeds the pool's ConnMaxIdleTime, so that the pool closes idle connections first.
 			"wait_timeout": "90", // seconds
 		}
-		maps.Copy(params, c.Params) // the user's win
+		maps.Copy(params, c.Params) // the DSN overrides these
 		c.Params = params
 	}
 	return configs, nil
 }
 
-// session is all that the meaning of the shop's statements depends on, and that a server, its init_connect or a user can
-// have set otherwise. It is run on each connection, after the parameters of the DSN. MySQL skips what is in /*M!, MariaDB
-// what is in /*!80000. SET TRANSACTION stands alone because the two name these variables differently.
+// session sets the variables that the meaning of the shop's statements depends on, because a server, its init_connect or a
+// user may have changed them. It runs on each connection, after the parameters of the DSN. MySQL skips comments that begin
+// with /*M!, and MariaDB those with /*!80000. SET TRANSACTION is a statement of its own because the two servers name its
+// variables differently.
 //
-// In READ COMMITTED, a SELECT FOR UPDATE of a missing row does not lock the gap, so that others can insert there.
+// In READ COMMITTED, a SELECT FOR UPDATE of a missing row does not lock the gap, so that other transactions can insert
+// there.
 var session = []string{ //nolint:gochecknoglobals // a table
 	`SET autocommit = 1, completion_type = 0,
 		sql_select_limit = 18446744073709551615, sql_big_selects = 1, sql_safe_updates = 0, sql_auto_is_null = 0,

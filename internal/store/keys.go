@@ -22,12 +22,12 @@ func (t *tx) ClaimKeys(claims ...order.UsedKey) (map[order.BuyerKey]order.UsedKe
 	return taken, failed(err, "claim keys")
 }
 
-// insertNew inserts the rows that are not on record, by one statement, and returns the others as they are on record. If
-// another transaction with the same key still runs, the statement waits for it: then the row is either on record, or
-// missing because that transaction rolled back.
+// insertNew inserts the new rows by one statement. It returns the rows that were already on record, as they are on
+// record. If another transaction with the same key still runs, the statement waits until that transaction has committed
+// the row or rolled back.
 //
-// Most rows are new. Those on record are read only if the database refuses one of them; it may refuse another one then,
-// which a transaction has committed meanwhile, and one may have been purged before it is read.
+// Most rows are new. insertNew reads the rows on record only if the database refuses one. It then tries again: meanwhile,
+// another transaction may commit a further row, or a purge may delete one.
 func insertNew[K comparable, R any](
 	rows []R, keyOf func(R) K, insert func([]R) error, read func([]K) (map[K]R, error),
 ) (map[K]R, error) {
@@ -46,14 +46,14 @@ func insertNew[K comparable, R any](
 		maps.Copy(recorded, found)
 		rows = slices.DeleteFunc(rows, func(row R) bool { _, known := found[keyOf(row)]; return known })
 	}
-	return nil, order.ErrBusy // others insert one after the other
+	return nil, order.ErrBusy // other transactions insert row after row
 }
 
 func byPrimaryKey(a, b order.BuyerKey) int {
 	return cmp.Or(cmp.Compare(a.Buyer, b.Buyer), cmp.Compare(a.Key, b.Key))
 }
 
-// FreeKeys implements order.Tx. Each row is deleted by its primary key, as in purge.
+// FreeKeys implements order.Tx. It deletes each row by its primary key, as purge does.
 func (t *tx) FreeKeys(keys ...order.BuyerKey) error {
 	for _, k := range keys {
 		err := t.db.Exec("DELETE FROM idempotency_keys WHERE buyer = ? AND idempotency_key = ?", k.Buyer, k.Key).Error
@@ -70,12 +70,12 @@ func (t *tx) insertKeys(claims []order.UsedKey) error {
 	})
 	err := t.db.Exec("INSERT INTO `idempotency_keys` (buyer, idempotency_key, fingerprint, order_id, created_at) VALUES ?", rows).Error
 	if classify(err) == lockWait {
-		return order.ErrInProgress // not wrapped: a lock wait is order.ErrBusy elsewhere
+		return order.ErrInProgress // not wrapped: elsewhere, a lock wait is an order.ErrBusy
 	}
 	return err
 }
 
-// values writes a row for each element of a list behind VALUES, in parentheses.
+// values writes a row in parentheses, for VALUES, for each element of a list.
 func values[E any](list []E, row func(E) []any) clause.Expr {
 	return clause.Expr{SQL: "?", Vars: []any{order.Map(list, row)}, WithoutParentheses: true}
 }
@@ -91,7 +91,7 @@ func usedKeys(db *gorm.DB, keys []order.BuyerKey) (map[order.BuyerKey]order.Used
 	if len(keys) == 0 {
 		return found, nil
 	}
-	// The only form of "one of these pairs" that all databases answer from the index.
+	// All databases answer this form of "one of these pairs" from the index, and no other.
 	pairs := "buyer = ? AND idempotency_key = ?" + strings.Repeat(" OR buyer = ? AND idempotency_key = ?", len(keys)-1)
 	var names []any
 	for _, k := range keys {
@@ -100,7 +100,7 @@ func usedKeys(db *gorm.DB, keys []order.BuyerKey) (map[order.BuyerKey]order.Used
 	type keyRow struct{ Buyer, IdempotencyKey, Fingerprint, OrderID string }
 	var rows []keyRow
 	err := db.Table("idempotency_keys").Where(pairs, names...).Find(&rows).Error
-	if err != nil || len(rows) == 0 { // most keys are new, so the orders are not joined above
+	if err != nil || len(rows) == 0 { // most keys are new, so the first query does not join the orders
 		return found, err
 	}
 	orders, err := find(db.Where("id IN ?", order.Map(rows, func(row keyRow) string { return row.OrderID })))
@@ -113,16 +113,16 @@ func usedKeys(db *gorm.DB, keys []order.BuyerKey) (map[order.BuyerKey]order.Used
 	return found, err
 }
 
-// PurgeKeys deletes the idempotency keys that were written longer than keep ago, by the database's clock, the oldest
-// first, and returns how many. A key that is not purged yet counts, however old it is. Several purges may run at once.
-// keep must be longer than any order takes to be placed.
+// PurgeKeys deletes the idempotency keys that are older than keep, by the database's clock, the oldest first, and
+// returns the number of deleted keys. Until it is deleted, a key counts, however old it is. Several purges may run at
+// once. keep must be longer than it takes to place an order.
 func (s *Store) PurgeKeys(ctx context.Context, keep time.Duration) (purged int, err error) {
 	now, err := s.Now(ctx)
 	if err != nil {
 		return 0, err
 	}
 	before := dbTime{now.Add(-keep)}
-	// The mark is written first: the audit expects the keys of all orders since the mark.
+	// The mark is written first, because the audit expects the keys of all orders since the mark.
 	err = s.db.WithContext(ctx).Exec("UPDATE idempotency_purge SET purged_until = ? WHERE purged_until < ?", before, before).Error
 	for err == nil {
 		deleted := 0
@@ -138,9 +138,9 @@ func (s *Store) PurgeKeys(ctx context.Context, keep time.Duration) (purged int, 
 	return purged, explain(ctx, "purge idempotency keys", err)
 }
 
-// purge finds a hundred keys by their age and deletes each by its primary key. A DELETE by age would wait for keys that buyers
-// insert, and so would one of many keys, for which MariaDB scans the table. The age is compared again, because another
-// purge may have deleted the key and a buyer may have used it again.
+// purge finds a hundred keys by their age and deletes each by its primary key. A DELETE by age would wait for keys that
+// buyers insert, and so would a DELETE of many keys, for which MariaDB scans the table. Each DELETE compares the age
+// again: another purge may have deleted the key, and a buyer may have used it again.
 func (t *tx) purge(before dbTime) (purged int, err error) {
 	var old []order.BuyerKey
 	err = t.db.Table("idempotency_keys").Select("buyer, idempotency_key AS `key`").

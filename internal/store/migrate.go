@@ -15,9 +15,9 @@ import (
 //go:embed migrations
 var migrations embed.FS
 
-// versionTable is goose's own table, with UNIQUE and IF NOT EXISTS added, and versionZero its first row. Goose creates
-// both in two steps and refuses a table without the row, as a process that was killed in between would leave it. SQLite
-// ignores the hint and numbers the rows by itself.
+// versionTable creates goose's own table, with UNIQUE and IF NOT EXISTS added, and versionZero its first row. Goose itself
+// creates both in two steps, and refuses a table without the row, which a process that is killed in between leaves behind.
+// SQLite ignores the hint and numbers the rows by itself.
 const (
 	versionTable = `CREATE TABLE IF NOT EXISTS goose_db_version (
 		id         INTEGER  NOT NULL PRIMARY KEY /*! AUTO_INCREMENT */,
@@ -42,13 +42,14 @@ func (s *Store) goose() (*goose.Provider, error) {
 	return goose.NewProvider(dialect, s.pool, files, options...)
 }
 
-// Migrate applies the migrations that the database lacks and returns how many. Several processes may migrate a server at
-// once: one does, the others wait, a minute at most, and find nothing to do. The end of ctx does not interrupt one that has
-// begun: the server would go on with its statement. A migration that was interrupted can be run again. A database whose
-// tables are another program's is refused, before it is changed.
+// Migrate applies the migrations that the database lacks, and returns their number. Several processes may migrate a
+// server at once: one applies the migrations; the others wait, a minute at most, and find nothing to do. The end of ctx
+// does not interrupt a migration, because the server would go on with its statement. An interrupted migration can be
+// run again. A database with tables of another program is refused before it is changed.
 //
-// MySQL commits each CREATE and ALTER by itself, so a lock of the server keeps a second process out. In SQLite a
-// migration and the row of its version are one transaction: of two processes that apply the same one, the second fails.
+// MySQL commits each CREATE and ALTER by itself, so that a lock of the server has to keep a second process out. In
+// SQLite, a migration and the row of its version are one transaction: if two processes apply the same migration, the
+// second fails.
 func (s *Store) Migrate(ctx context.Context) (applied int, err error) {
 	if err := s.refuseForeign(ctx); err != nil {
 		return 0, err
@@ -66,8 +67,8 @@ func (s *Store) Migrate(ctx context.Context) (applied int, err error) {
 	return len(results), explain(ctx, "migrate", err)
 }
 
-// refuseForeign refuses a database that has a table of the shop's, but was never migrated. It looks for the table of versions
-// last: another process that migrates at this moment makes it first.
+// refuseForeign refuses a database that has a table with a name of the shop's but was never migrated. It looks for the
+// table of versions last, because another process that migrates at the same time makes that table first.
 func (s *Store) refuseForeign(ctx context.Context) error {
 	table, err := s.hasTable(ctx, "orders", "skus", "payments", "buyers")
 	if err != nil || table == "" {
@@ -75,7 +76,7 @@ func (s *Store) refuseForeign(ctx context.Context) error {
 	}
 	versions, err := s.hasTable(ctx, goose.DefaultTablename)
 	if err == nil && versions == "" {
-		err = fmt.Errorf("its table %s is not the shop's, which would have a table %s beside it: give the shop a database of its own",
+		err = fmt.Errorf("its table %s is not the shop's, because there is no table %s: give the shop a database of its own",
 			table, goose.DefaultTablename)
 	}
 	return err
@@ -92,8 +93,8 @@ func (s *Store) hasTable(ctx context.Context, names ...string) (found string, er
 }
 
 // Pending reports whether the database lacks a migration of this program. It only reads, so that it works for a user
-// who may not change the schema. A database that is ahead of the program lacks nothing. Tables of another program are an
-// error.
+// who may not change the schema. A database that is ahead of the program lacks no migration. Tables of another program
+// are an error.
 func (s *Store) Pending(ctx context.Context) (bool, error) {
 	versions, err := s.hasTable(ctx, goose.DefaultTablename)
 	if err != nil {
@@ -106,12 +107,12 @@ func (s *Store) Pending(ctx context.Context) (bool, error) {
 	if err != nil {
 		return false, err
 	}
-	pending, err := provider.HasPending(ctx) // it would make a table of versions where there is none
+	pending, err := provider.HasPending(ctx) // only with a table of versions, or it would make one
 	return pending, explain(ctx, "read the schema's version", err)
 }
 
-// migrationLock is a named lock of MySQL and MariaDB for this schema, held by one connection. The server releases it
-// when the connection ends.
+// migrationLock is a named lock of MySQL and MariaDB for this schema. A connection holds the lock, and the server
+// releases it when the connection ends.
 type migrationLock struct{}
 
 // lockName is unique on the server. The schema's name is hashed, because a lock's name has at most 64 characters.

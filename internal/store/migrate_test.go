@@ -28,8 +28,8 @@ func wantPending(t *testing.T, s *store.Store, want bool) {
 	}
 }
 
-// "Migrate applies the migrations that the database lacks and returns how many." "Pending reports whether the database
-// lacks a migration of this program. It only reads [...]. A database that is ahead of the program lacks nothing."
+// "Migrate applies the migrations that the database lacks, and returns their number." "Pending reports whether the database
+// lacks a migration of this program. It only reads [...]. A database that is ahead of the program lacks no migration."
 func TestStore_Migrate(t *testing.T) {
 	t.Parallel()
 	storetest.EachKind(t, func(t *testing.T, kind storetest.Kind) {
@@ -52,7 +52,8 @@ func TestStore_Migrate(t *testing.T) {
 	})
 }
 
-// "Several processes may migrate a server at once: one does, the others wait, a minute at most, and find nothing to do."
+// "Several processes may migrate a server at once: one applies the migrations; the others wait, a minute at most, and find
+// nothing to do."
 func TestStore_Migrate_atOnce(t *testing.T) {
 	t.Parallel()
 	const processes = 4
@@ -78,7 +79,7 @@ func TestStore_Migrate_atOnce(t *testing.T) {
 	})
 }
 
-// "The end of ctx does not interrupt one that has begun".
+// "The end of ctx does not interrupt a migration".
 func TestStore_Migrate_interrupted(t *testing.T) {
 	t.Parallel()
 	storetest.EachServer(t, func(t *testing.T, kind storetest.Kind) {
@@ -90,8 +91,8 @@ func TestStore_Migrate_interrupted(t *testing.T) {
 	})
 }
 
-// "A migration that was interrupted can be run again": after each statement the next migration goes on, and in the end
-// the schema is that of a migration without a crash.
+// "An interrupted migration can be run again": the migration is interrupted after each statement, and in the end the schema
+// is the same as without a crash.
 func TestStore_Migrate_afterACrash(t *testing.T) {
 	t.Parallel()
 	storetest.EachServer(t, func(t *testing.T, kind storetest.Kind) {
@@ -171,8 +172,8 @@ func TestStore_Migrate_fillsTables(t *testing.T) {
 	})
 }
 
-// "Text compares byte by byte everywhere, trailing spaces included", also in a database that was created with another
-// collation, and in every table.
+// "Text compares byte by byte, including trailing spaces", in every table, even if the database was created with another
+// collation.
 func TestStore_Migrate_textComparesByBytes(t *testing.T) {
 	t.Parallel()
 	storetest.EachKind(t, func(t *testing.T, kind storetest.Kind) {
@@ -206,7 +207,7 @@ func TestStore_Migrate_textComparesByBytes(t *testing.T) {
 	})
 }
 
-// "A database whose tables are another program's is refused, before it is changed."
+// "A database with tables of another program is refused before it is changed."
 func TestStore_Migrate_foreign(t *testing.T) {
 	t.Parallel()
 	storetest.EachKind(t, func(t *testing.T, kind storetest.Kind) {

@@ -26,15 +26,15 @@ import (
 	"example.com/shop/internal/order"
 )
 
-// Options say how a database is opened.
+// Options are the options for opening a database.
 type Options struct {
-	TLS     *tls.Config                    // required of a server, whether the DSN asks for it or not; nil leaves that to the DSN
-	Through func(driver.Connector) *sql.DB // opens the pool instead of sql.OpenDB, so that a caller can observe it
+	TLS     *tls.Config                    // requires TLS of a server; nil leaves TLS to the DSN
+	Through func(driver.Connector) *sql.DB // opens the pool instead of sql.OpenDB, so that the caller can observe it
 }
 
-// MySQL opens a database on a MySQL or MariaDB server, or on the one of several hosts that takes writes. It waits for a
-// server that is not up yet until ctx ends. An answer such as "access denied" is an error at once, and so are a server of an
-// old version, a certificate that cannot be verified, and an invalid DSN. No error shows the password.
+// MySQL opens a database on a MySQL or MariaDB server. If the DSN names several hosts, it opens the host that takes writes.
+// Until ctx ends, it waits for a server that does not answer. An answer such as "access denied", an old version, a
+// certificate that cannot be verified, and an invalid DSN are errors at once. No error shows the password.
 func MySQL(ctx context.Context, dsn string, o Options) (*Store, error) {
 	configs, err := mysqlConfigs(dsn, o.TLS)
 	if err != nil {
@@ -56,22 +56,22 @@ func MySQL(ctx context.Context, dsn string, o Options) (*Store, error) {
 	if err != nil {
 		return nil, fmt.Errorf("database settings: mysql DSN: %w", err)
 	}
-	s.pool = o.pool(connector, 32) // of the server's max_connections, which all instances share
+	s.pool = o.pool(connector, 32) // all instances share the server's max_connections
 	s.probe = Options{}.pool(connector, 1)
 	for _, pool := range []*sql.DB{s.pool, s.probe} {
 		pool.SetConnMaxIdleTime(time.Minute)
-		pool.SetConnMaxLifetime(5 * time.Minute) // so that a server that joins behind the address gets connections
+		pool.SetConnMaxLifetime(5 * time.Minute) // so that a new server behind the address gets connections
 	}
-	// SkipInitializeWithVersion: gorm would ask for the version without a context, and only its own migrations need it.
+	// SkipInitializeWithVersion: gorm would ask for the version without a context, and only gorm's migrations need it.
 	return s.connect(ctx, gormmysql.New(gormmysql.Config{Conn: s.pool, SkipInitializeWithVersion: true}))
 }
 
-// ownSession opens connections whose session is the shop's own.
+// ownSession opens connections on which session has run.
 type ownSession struct{ driver.Connector }
 
 func (c ownSession) Connect(ctx context.Context) (driver.Conn, error) {
 	conn, err := c.Connector.Connect(ctx)
-	if isContext(err) && ctx.Err() == nil { // that of the DSN's timeout, not the caller's
+	if isContext(err) && ctx.Err() == nil { // the timeout of the DSN ended, and the caller's context did not
 		return nil, fmt.Errorf("%s: %w", err.Error(), os.ErrDeadlineExceeded)
 	}
 	if err != nil {
@@ -86,8 +86,8 @@ func (c ownSession) Connect(ctx context.Context) (driver.Conn, error) {
 	return conn, nil
 }
 
-// SQLite opens the database in a file, which is created with mode 0600 if it does not exist; its folder must exist. The
-// files that SQLite keeps beside it have the same mode. Several processes may have it open.
+// SQLite opens the database in a file. If the file does not exist, it is created with mode 0600; its folder must exist. The
+// files that SQLite keeps beside it get the same mode. Several processes may open the file.
 func SQLite(ctx context.Context, path string, o Options) (*Store, error) {
 	absolute, err := filepath.Abs(path)
 	if err != nil {
@@ -99,11 +99,11 @@ func SQLite(ctx context.Context, path string, o Options) (*Store, error) {
 			"journal_mode(WAL)",   // readers do not block the writer
 			"synchronous(NORMAL)", // survives a killed process; a power cut may take the last commits
 		},
-		// A transaction takes the write lock when it begins. Taking it at the first write fails if another transaction
-		// wrote since the first read.
+		// A transaction takes the write lock when it begins. At the first write, it would not get the lock if another
+		// transaction had written since the first read.
 		"_txlock": {"immediate"},
 	}
-	// As a URI, the path may hold any character: '?', '#' and '%' are escaped.
+	// In a URI, the path may have any character: '?', '#' and '%' are escaped.
 	connector, err := sqlite.NewConnector((&url.URL{Scheme: "file", Path: absolute, RawQuery: params.Encode()}).String())
 	if err != nil {
 		return nil, err
@@ -116,7 +116,7 @@ func SQLite(ctx context.Context, path string, o Options) (*Store, error) {
 		return nil, fmt.Errorf("sqlite file: %w", err)
 	}
 	s := &Store{
-		pool:   o.pool(connector, 4), // one writes; others wait in the pool, in order, rather than at the file's lock, which has none
+		pool:   o.pool(connector, 4), // one writes; the others wait in the pool's queue, because the file's lock has no queue
 		name:   "sqlite file " + path,
 		hosts:  []string{"file"},
 		sqlite: true,
@@ -125,8 +125,8 @@ func SQLite(ctx context.Context, path string, o Options) (*Store, error) {
 	return s.connect(ctx, sqliteDialect{gormmysql.New(gormmysql.Config{}), s.pool})
 }
 
-// sqliteDialect is a gorm dialect for SQLite, which accepts MySQL's quotes and placeholders. gorm's own one imports a
-// driver that needs a C compiler. Migrator and DataTypeOf stay MySQL's: goose migrates.
+// sqliteDialect is a gorm dialect for SQLite, which accepts MySQL's quotes and placeholders. gorm's own dialect imports a
+// driver that needs a C compiler. Migrator and DataTypeOf stay MySQL's, because goose migrates.
 type sqliteDialect struct {
 	gorm.Dialector // MySQL's
 	pool           *sql.DB
@@ -137,7 +137,7 @@ func (sqliteDialect) Name() string { return "sqlite" }
 func (d sqliteDialect) Initialize(db *gorm.DB) error {
 	db.ConnPool = d.pool
 	callbacks.RegisterDefaultCallbacks(db, &callbacks.Config{})
-	db.ClauseBuilders[gormmysql.ClauseFor] = func(clause.Clause, clause.Builder) {} // no FOR UPDATE: it has no row locks
+	db.ClauseBuilders[gormmysql.ClauseFor] = func(clause.Clause, clause.Builder) {} // no FOR UPDATE: SQLite has no row locks
 	return nil
 }
 
@@ -170,8 +170,8 @@ func (s *Store) connect(ctx context.Context, dialect gorm.Dialector) (*Store, er
 	return s, nil
 }
 
-// await asks until the database answers, or with an error that waiting cannot help, or ctx ends. The error names the
-// database, how long it did not answer, and why.
+// await asks until the database answers, waiting cannot help, or ctx ends. The error names the database, how long it
+// did not answer, and why.
 func (s *Store) await(ctx context.Context) error {
 	began := time.Now()
 	var cause error
@@ -182,7 +182,7 @@ func (s *Store) await(ctx context.Context) error {
 		if err == nil {
 			return nil
 		}
-		if cause == nil || ctx.Err() == nil { // the error of an attempt that ctx ended explains nothing
+		if cause == nil || ctx.Err() == nil { // if ctx ended the attempt, its error explains nothing
 			cause = err
 		}
 		if ctx.Err() == nil && !mayRecover(err) {
@@ -195,8 +195,8 @@ func (s *Store) await(ctx context.Context) error {
 	}
 }
 
-// ask returns an error if the server does not answer, or cannot keep what the shop promises. MySQL has the collation
-// utf8mb4_0900_bin from 8.0.17 on, MariaDB has SKIP LOCKED from 10.6 on.
+// ask returns an error if the server does not answer, or cannot keep the shop's promises. The shop needs the collation
+// utf8mb4_0900_bin, which MySQL has from 8.0.17 on, and SKIP LOCKED, which MariaDB has from 10.6 on.
 func (s *Store) ask(ctx context.Context) error {
 	if s.sqlite {
 		return s.pool.PingContext(ctx)
@@ -208,7 +208,7 @@ func (s *Store) ask(ctx context.Context) error {
 		return err
 	}
 	if rollsBack {
-		return errors.New("innodb_rollback_on_timeout of the server is ON: want OFF, since a transaction goes on after a row that others have locked")
+		return errors.New("innodb_rollback_on_timeout of the server is ON: want OFF, because a transaction goes on after waiting in vain for a locked row")
 	}
 	return supported(version)
 }
@@ -226,7 +226,7 @@ func supported(version string) error {
 	return nil
 }
 
-// mayRecover reports whether a question that failed may succeed later. A definite answer of the server and a failed TLS
+// mayRecover reports whether a failed question may succeed later. A definite answer of the server and a failed TLS
 // handshake are permanent.
 func mayRecover(err error) bool {
 	if none, ok := errors.AsType[noPrimaryError](err); ok {

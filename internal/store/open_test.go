@@ -57,8 +57,8 @@ func TestMySQL_refusesDSN(t *testing.T) {
 	}
 }
 
-// "It waits for a server that is not up yet until ctx ends"; then the error says which address did not answer, for how
-// long, and why. An answer such as access denied "is an error at once". "No error shows the password."
+// "Until ctx ends, it waits for a server that does not answer." Then the error says which address did not answer, for how
+// long, and why. An answer such as access denied, and others, "are errors at once". "No error shows the password."
 func TestMySQL_waits(t *testing.T) {
 	t.Parallel()
 	ctx, cancel := context.WithTimeout(t.Context(), 3*time.Second)
@@ -147,8 +147,8 @@ func openFile(t *testing.T, path string) *store.Store {
 	return s
 }
 
-// "As a URI, the path may hold any character." "Is created with mode 0600 [...]. The files that SQLite keeps beside it
-// have the same mode", also in a folder that every user reads.
+// "In a URI, the path may have any character." "It is created with mode 0600 [...]. The files that SQLite keeps beside it
+// get the same mode", even in a folder that every user may read.
 func TestSQLite_files(t *testing.T) {
 	t.Parallel()
 	for _, name := range []string{

@@ -26,10 +26,10 @@ type orderRow struct {
 	Currency       string
 	CreatedAt      dbTime
 	ExpiresAt      dbTime
-	FirstExpiry    dbTime `gorm:"->"` // by Extend
-	Due            bool   `gorm:"->"` // in LockOrders
+	FirstExpiry    dbTime `gorm:"->"` // Extend writes it
+	Due            bool   `gorm:"->"` // LockOrders reads it
 
-	Lines []lineRow `gorm:"foreignKey:OrderID"` // as find reads them
+	Lines []lineRow `gorm:"foreignKey:OrderID"` // find reads them
 }
 
 func (orderRow) TableName() string { return "orders" }
@@ -89,14 +89,14 @@ func (s *Store) read(ctx context.Context, query *gorm.DB) ([]order.Order, error)
 	return order.Map(rows, orderRow.order), explain(ctx, "read orders", err)
 }
 
-// find returns the orders that a query finds, with their lines, which it reads by one more query. Lines are written with
-// their order and never change, so that both need not be read from one snapshot.
+// find returns the orders that a query finds, and reads their lines by one more query. The queries need no common snapshot,
+// because lines are written with their order and never change.
 func find(query *gorm.DB) (rows []orderRow, err error) {
 	err = query.Preload("Lines", func(lines *gorm.DB) *gorm.DB { return lines.Order("line_no") }).Find(&rows).Error
 	return rows, err
 }
 
-// Insert implements order.Tx: one statement for all orders, and one for all of their lines.
+// Insert implements order.Tx by one statement for all orders, and another for all their lines.
 func (t *tx) Insert(orders ...order.Order) error {
 	var rows []orderRow
 	var lines []lineRow
@@ -124,7 +124,8 @@ func (t *tx) Insert(orders ...order.Order) error {
 	return failed(err, "insert %d orders", len(rows))
 }
 
-// Delete implements order.Tx, as FreeKeys does: MariaDB would scan a small table for several, and meet others' locks.
+// Delete implements order.Tx. It deletes one order at a time: for several, MariaDB would scan a small table, and meet the
+// locks of other transactions.
 func (t *tx) Delete(ids ...string) error {
 	for _, id := range ids {
 		err := t.db.Exec("DELETE FROM order_lines WHERE order_id = ?", id).Error
@@ -139,7 +140,7 @@ func (t *tx) Delete(ids ...string) error {
 	return nil
 }
 
-// LockOrders implements order.Tx. The database's clock, not an instance's, decides whether an order is due.
+// LockOrders implements order.Tx. The clock of the database decides whether an order is due, not the clock of an instance.
 func (t *tx) LockOrders(ids ...string) (map[string]order.Found, error) {
 	query, lock := "SELECT *, expires_at <= "+t.store.clock+" AS due FROM orders", ""
 	if !t.store.sqlite {
@@ -186,19 +187,20 @@ func (t *tx) EndAll(ids map[order.Status][]string) error {
 	}
 	done := t.db.Exec(statement+" END WHERE id IN ? AND status = ?", append(values, all, order.Pending)...)
 	if done.Error == nil && done.RowsAffected != int64(len(all)) {
-		return order.ErrBusy // its lock was lost
+		return order.ErrBusy // the locks were lost
 	}
 	return failed(done.Error, "end %d orders", len(all))
 }
 
-// LockBuyers implements order.Tx. A new buyer gets a row. It tries all at once, as nearly always it can, or else each half.
+// LockBuyers implements order.Tx. A new buyer gets a row. It tries to lock all buyers at once; if it cannot, which is
+// rare, it tries each half.
 func (t *tx) LockBuyers(buyers ...string) (others []string, err error) {
 	if len(buyers) == 0 {
 		return nil, nil
 	}
 	buyers = slices.Sorted(slices.Values(buyers))
 	var locked []string
-	if !t.store.sqlite { // where no other transaction writes
+	if !t.store.sqlite { // in SQLite, no other transaction writes
 		locked, err = selectBuyers(t.db, buyers)
 	}
 	switch {
@@ -207,7 +209,7 @@ func (t *tx) LockBuyers(buyers ...string) (others []string, err error) {
 		return nil, failed(insertBuyers(t.db, missing), "add %d buyers", len(missing))
 	case classify(err) != lockWait:
 		return nil, failed(err, "lock %d buyers", len(buyers))
-	case len(buyers) == 1: // another transaction has locked the row, or is making it
+	case len(buyers) == 1: // another transaction has locked the row or is inserting it
 		return buyers, nil
 	}
 	others, err = t.LockBuyers(buyers[:len(buyers)/2]...)
@@ -218,9 +220,9 @@ func (t *tx) LockBuyers(buyers ...string) (others []string, err error) {
 	return append(others, more...), err
 }
 
-// selectBuyers locks the rows of those buyers that have one, and returns them. In READ COMMITTED it locks no gap where
-// there is none. A server would scan a small table for buyer IN (...), and meet the locks of all other buyers; a join looks
-// each up.
+// selectBuyers locks the rows of those buyers that have a row, and returns their names. In READ COMMITTED, it locks no
+// gap for the others. For buyer IN (...), a server would scan a small table and meet the locks of all other buyers; a
+// join looks up each buyer.
 func selectBuyers(db *gorm.DB, among []string) (locked []string, err error) {
 	names := "SELECT ? AS buyer" + strings.Repeat(" UNION ALL SELECT ?", len(among)-1)
 	values := order.Map(among, func(buyer string) any { return buyer })
@@ -229,8 +231,8 @@ func selectBuyers(db *gorm.DB, among []string) (locked []string, err error) {
 	return locked, err
 }
 
-// insertBuyers makes the rows that are missing. Where another transaction makes one at the same time, it waits. The buyers
-// are sorted, or two transactions could wait for each other.
+// insertBuyers inserts the missing rows. If another transaction inserts one of them, it waits. The buyers are sorted,
+// so that two transactions do not wait for each other.
 func insertBuyers(db *gorm.DB, buyers []string) error {
 	if len(buyers) == 0 {
 		return nil
@@ -241,8 +243,8 @@ func insertBuyers(db *gorm.DB, buyers []string) error {
 
 // Open implements order.Tx.
 //
-// A plain SELECT is exact here and in Bought: it sees all that was committed before it, and the locked rows of buyers and
-// SKUs exclude every transaction that could change these numbers.
+// A plain SELECT is exact here and in Bought. It sees all that was committed before, and no other transaction can
+// change these numbers while the rows of buyers and SKUs are locked.
 func (t *tx) Open(buyers ...string) (map[string]order.OpenOrders, error) {
 	var counts []struct {
 		Buyer  string
@@ -294,10 +296,10 @@ func (t *tx) AddBought(units map[order.BuyerSKU]int64) error {
 	return failed(t.db.Exec("INSERT INTO buyer_units (sku, buyer, units) VALUES ?"+known, rows).Error, "count what was bought")
 }
 
-// dbTime is a DATETIME(6): UTC, whole microseconds. SQLite's driver returns it as text, MySQL's as a time.
+// dbTime is a DATETIME(6): UTC, whole microseconds. SQLite's driver returns text, and MySQL's driver returns a time.
 type dbTime struct{ time.Time }
 
-// timeLayout is how SQLite keeps times. All have the same length, so that text sorts as time does.
+// timeLayout is the text of a time in SQLite. All texts have one length, so that they sort by time.
 const timeLayout = "2006-01-02 15:04:05.000000"
 
 func (t dbTime) Value() (driver.Value, error) { return t.UTC().Format(timeLayout), nil }

@@ -155,8 +155,8 @@ func TestStore_Due(t *testing.T) {
 	})
 }
 
-// "LockOrders locks the rows of these orders until this transaction has ended, and returns those that exist, by their ids. It
-// does not wait for rows that other transactions have locked." The database's clock says which are due.
+// "LockOrders locks the rows of these orders until this transaction has ended, and returns those that exist, by their
+// ids. It does not wait for rows that other transactions have locked." The database's clock says which are due.
 func TestTx_LockOrders(t *testing.T) {
 	t.Parallel()
 	storetest.Each(t, func(t *testing.T, st *store.Store) {
@@ -308,8 +308,8 @@ func (s shop) purge(t testing.TB, keep time.Duration, want int) {
 	}
 }
 
-// "PurgeKeys deletes the idempotency keys that were written longer than keep ago", in more than one batch, and then
-// they may be used again. An audit that runs meanwhile sees all of them or knows of the mark.
+// "PurgeKeys deletes the idempotency keys that are older than keep", in more than one batch. Then the keys may be used
+// again. An audit that runs meanwhile sees all keys or knows of the mark.
 func TestStore_PurgeKeys(t *testing.T) {
 	t.Parallel()
 	storetest.Each(t, func(t *testing.T, st *store.Store) {
@@ -384,7 +384,7 @@ func TestStore_PurgeKeys_beforeItCommits(t *testing.T) {
 	})
 }
 
-// "HasRun reports whether a daily job has run for a day". NoteRun "reports whether that was not noted before".
+// "HasRun reports whether a daily job has run for a day". NoteRun "reports whether this is the first note".
 func TestStore_runs(t *testing.T) {
 	t.Parallel()
 	storetest.Each(t, func(t *testing.T, s *store.Store) {

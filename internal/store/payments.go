@@ -51,22 +51,22 @@ func (t *tx) insertPayments(all []order.Payment) error {
 	return t.db.Exec("INSERT INTO payments (id, order_id, amount_minor, currency, refusal, created_at) VALUES ?", rows).Error
 }
 
-// Payments returns at most limit payments with an id greater than after, ordered by id: all, or only those refused and not
-// refunded.
+// Payments returns at most limit payments with an id greater than after, ordered by id. With refused, it returns only the
+// payments that were refused and not refunded.
 func (s *Store) Payments(ctx context.Context, refused bool, after string, limit int) ([]order.Payment, error) {
 	query := s.db.WithContext(ctx).Table("payments")
 	if refused {
 		query = query.Where("refusal > '' AND refunded_at IS NULL")
 		if !s.sqlite {
-			query = query.Table("payments FORCE INDEX (payments_of_order)") // few are refused
+			query = query.Table("payments FORCE INDEX (payments_of_order)") // few payments are refused
 		}
 	}
 	found, err := payments(query.Where("id > ?", after).Order("id").Limit(limit))
 	return found, explain(ctx, "read payments", err)
 }
 
-// RefundLag returns for how long the first of the payments that were refused and are not refunded has been on record, by
-// the database's clock; 0 without any.
+// RefundLag returns the age of the oldest payment that was refused and not refunded, by the database's clock, or 0 if there
+// is none.
 func (s *Store) RefundLag(ctx context.Context) (time.Duration, error) {
 	var times struct{ First, Now dbTime }
 	err := s.db.WithContext(ctx).Raw("SELECT MIN(created_at) AS first, " + s.clock + " AS now FROM payments WHERE refusal > '' AND refunded_at IS NULL").
@@ -77,7 +77,7 @@ func (s *Store) RefundLag(ctx context.Context) (time.Duration, error) {
 	return times.Now.Sub(times.First.Time), nil
 }
 
-// Refunded notes that a payment was refunded, once, and returns it; order.ErrNoPayment if there is none with this id.
+// Refunded notes the refund of a payment, once, and returns the payment, or order.ErrNoPayment if no payment has this id.
 func (s *Store) Refunded(ctx context.Context, id string) (p order.Payment, err error) {
 	seen, db := s.changes(), s.db.WithContext(ctx)
 	err = db.Exec("UPDATE payments SET refunded_at = "+s.clock+" WHERE id = ? AND refunded_at IS NULL", id).Error

@@ -14,8 +14,8 @@ import (
 	"example.com/shop/internal/testserver"
 )
 
-// "A host is split off where the driver looks for it": each has its own address, and its own name in the certificate. A
-// password may look like a list of hosts.
+// "Like the driver, splitHosts looks for the hosts between the parentheses": each host has an address and a name in the
+// certificate of its own. A password may look like a list of hosts.
 func TestReadDSN_hosts(t *testing.T) {
 	t.Parallel()
 	for dsn, want := range map[string]string{

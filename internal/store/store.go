@@ -15,20 +15,20 @@ import (
 type Store struct {
 	db     *gorm.DB
 	pool   *sql.DB
-	probe  *sql.DB // of Writable: one connection to a server
+	probe  *sql.DB // one connection to a server, for Writable
 	name   string  // without a password
 	hosts  []string
-	group  *group // of several hosts
+	group  *group // nil for one host
 	sqlite bool
-	conn   *sql.Conn // all transactions use it; nil for one of the pool each
+	conn   *sql.Conn // for all transactions; nil: each takes one of the pool
 
-	// clock is the SQL expression of the database's clock, which all instances share, in the form of a DATETIME(6)
-	// column. It stands still while a statement runs, also while the statement waits for a lock.
+	// clock is the SQL expression of the database's clock, which all instances share, as a DATETIME(6). The clock stands
+	// still while a statement runs, even if the statement waits for a lock.
 	clock string
 }
 
-// On returns a Store that does everything on one connection, and leaves it open: what belongs to its session, such as a named
-// lock, lasts from one transaction to the next. A connection that is lost is not replaced.
+// On returns a Store that uses only this connection, and leaves it open. The state of the session, such as a named lock,
+// lasts from one transaction to the next. A lost connection is not replaced.
 func (s *Store) On(conn *sql.Conn) *Store {
 	on := *s
 	on.conn, on.db = conn, s.db.Session(&gorm.Session{NewDB: true, Context: context.Background()})
@@ -36,7 +36,7 @@ func (s *Store) On(conn *sql.Conn) *Store {
 	return &on
 }
 
-// Close closes all connections; one that a transaction uses is closed when that ends.
+// Close closes all connections. If a transaction uses a connection, the connection closes when the transaction ends.
 func (s *Store) Close() error {
 	err := s.pool.Close()
 	if s.probe != nil {
@@ -54,11 +54,12 @@ func (s *Store) DB() *sql.DB { return s.pool }
 // Name describes the database without a password, such as "mysql at db:3306, database shop".
 func (s *Store) Name() string { return s.name }
 
-// Hosts returns the host:port of each server that the database may be on; of a SQLite file, "file".
+// Hosts returns the host:port of each server of the database, or "file" for SQLite.
 func (s *Store) Hosts() []string { return s.hosts }
 
-// Primary returns which of Hosts takes writes, or an error that says of each of them why it does not. It does not wait:
-// it returns what the hosts have answered in the last second or two. The only host counts as the primary.
+// Primary returns the host that takes writes, and how often another host has become the primary. If no host takes
+// writes, the error says of each host why. Primary does not wait: it returns the hosts' answers of the last second or
+// two. A single host always counts as the primary.
 func (s *Store) Primary() (host string, changes int, err error) {
 	if s.group == nil {
 		return s.hosts[0], 0, nil
@@ -66,9 +67,9 @@ func (s *Store) Primary() (host string, changes int, err error) {
 	return s.group.state()
 }
 
-// Writable returns nil if the database takes what an order writes, or an error with the server's own words. It has a
-// connection of its own: if it waited for one behind thousands of orders, it would take a busy instance for a broken one.
-// A SQLite file was written when it was migrated, at the start.
+// Writable returns nil if the database accepts the writes of an order, or an error with the server's own words. It has a
+// connection of its own: waiting behind thousands of orders, a busy instance would look like a broken one. A SQLite file is
+// always writable, because the start has migrated it.
 func (s *Store) Writable(ctx context.Context) error {
 	if s.sqlite {
 		return nil
@@ -80,14 +81,14 @@ func (s *Store) Writable(ctx context.Context) error {
 	return failed(withCause(ctx, err), "%s", s.name)
 }
 
-// tryWrites runs statements that change no row but need every right that an order needs, from its placing to its end.
-// After an error it drops the connection, since the address may lead to another server by now.
+// tryWrites runs statements that change no row but need every privilege that an order needs, from its placing to its end.
+// After an error it drops the connection, because the address may lead to another server by now.
 func (s *Store) tryWrites(ctx context.Context) error {
 	conn, err := s.probe.Conn(ctx)
 	if err != nil {
 		return err
 	}
-	defer conn.Close() // it goes back to the pool
+	defer conn.Close() // returns it to the pool
 	for _, statement := range []string{
 		"INSERT INTO orders SELECT * FROM orders WHERE FALSE",
 		"INSERT INTO order_lines SELECT * FROM order_lines WHERE FALSE",
@@ -109,11 +110,11 @@ func (s *Store) tryWrites(ctx context.Context) error {
 	return nil
 }
 
-// IsSQLite reports whether the database is a file, which has one writer at a time and no rows to lock.
+// IsSQLite reports whether the database is a SQLite file, which has one writer at a time and no row locks.
 func (s *Store) IsSQLite() bool { return s.sqlite }
 
-// BackUp copies a SQLite file, as it is at one moment, to a new file of mode 0600. Others may write to the database
-// meanwhile. The new file is there when it is whole and on disk, or not at all; an existing file is an error.
+// BackUp copies a SQLite file, as of one moment, to a new file of mode 0600. Other processes may write to the database
+// meanwhile. The new file appears once it is complete and on disk. An existing file is an error.
 func (s *Store) BackUp(ctx context.Context, to string) (err error) {
 	f, err := os.CreateTemp(filepath.Dir(to), filepath.Base(to)+".part-")
 	if err != nil {
@@ -147,13 +148,13 @@ func (s *Store) Now(ctx context.Context) (time.Time, error) {
 	return now.Time, explain(ctx, "read the database's clock", err)
 }
 
-// HasRun reports whether a daily job has run for a day, such as 2026-11-23.
+// HasRun reports whether a daily job has run for a day such as 2026-11-23.
 func (s *Store) HasRun(ctx context.Context, job, day string) (has bool, err error) {
 	err = s.db.WithContext(ctx).Raw("SELECT COUNT(*) > 0 FROM job_runs WHERE job = ? AND day = ?", job, day).Row().Scan(&has)
 	return has, explain(ctx, "read the runs of job "+job, err)
 }
 
-// NoteRun notes that a daily job has run for a day, and reports whether that was not noted before.
+// NoteRun notes that a daily job has run for a day, and reports whether this is the first note.
 func (s *Store) NoteRun(ctx context.Context, job, day string) (first bool, err error) {
 	err = s.db.WithContext(ctx).Exec("INSERT INTO job_runs (job, day) VALUES (?, ?)", job, day).Error
 	if classify(err) == duplicate {
