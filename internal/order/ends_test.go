@@ -10,9 +10,8 @@ import (
 	"example.com/shop/internal/store/storetest"
 )
 
-// "An order ends as Expired if it is pending and due by the database's clock, as anything else if it is pending and not
-// due." "only ID and Buyer count": "ErrNotFound if the buyer has no such order". All of these
-// end in one batch.
+// "A pending order ends as Expired if it is due by the database's clock, and as Paid or Cancelled if it is not due." "The
+// caller sets ID and Buyer"; "ErrNotFound if the buyer has no such order". All of these end in one batch.
 func TestSeller_End(t *testing.T) {
 	t.Parallel()
 	storetest.Each(t, func(t *testing.T, db *store.Store) {

@@ -6,15 +6,15 @@ import (
 	"time"
 )
 
-// Error is a refusal or a failure that a caller can act on. errors.Is compares codes, so that each variable below
-// matches all errors of its kind. Unless its text says otherwise, nothing was changed.
+// Error is a refusal or a failure that a caller can act on. errors.Is compares codes, so that each variable below matches
+// all errors with its code. Unless the text says otherwise, nothing was changed.
 type Error struct {
-	Code string // of its kind
+	Code string
 	Text string
 
-	Status Status        // of the order, of an error that says why it does not end as requested
-	Wait   time.Duration // of ErrTooManyOpen: until the first pending order expires
-	Refund bool          // the money of the payment has to be refunded
+	Status Status        // of the order, if it does not end as requested
+	Wait   time.Duration // with ErrTooManyOpen: until the first pending order expires
+	Refund bool          // the payment must be refunded
 }
 
 func (e *Error) Error() string { return e.Text }
@@ -25,7 +25,7 @@ func (e *Error) Is(target error) bool {
 	return ok && t.Code == e.Code
 }
 
-// with returns an error of the same code, with details behind its text.
+// with returns an error with the same code, and adds details to its text.
 func (e *Error) with(format string, args ...any) *Error {
 	return &Error{Code: e.Code, Text: e.Text + ": " + fmt.Sprintf(format, args...)}
 }
@@ -48,7 +48,7 @@ var (
 	ErrUnknownSKU = &Error{Code: "unknown-sku", Text: "unknown SKU"}
 )
 
-// Reasons why an order is not placed, or does not end as requested.
+// Reasons why an order is not placed or does not end as requested.
 var (
 	ErrSoldOut       = &Error{Code: "sold-out", Text: "not enough units are available"}
 	ErrTooManyOpen   = &Error{Code: "too-many-open", Text: "too many open orders"}
@@ -64,18 +64,18 @@ var (
 	ErrTooLate    = &Error{Code: "too-late", Text: "too little of the lease left to commit"}
 	ErrChanged    = &Error{Code: "changed", Text: "the stock has changed since it was read"}
 
-	// ErrBusy means that the database could not do it now, as after a lock wait, deadlocks or a lost connection.
+	// ErrBusy means that the database cannot execute the request now, as after a lock wait, deadlocks or a lost connection.
 	ErrBusy = &Error{Code: "busy", Text: "database is busy"}
 
 	// ErrBuyerLocked means that another transaction has locked the row of the buyer. Replaying sells again.
 	ErrBuyerLocked = fmt.Errorf("%w: another order of the buyer is being placed", ErrBusy)
 
-	// ErrStaleFence means that the stock row was written under the same or a higher fence: this holder may no longer
-	// hold the lease.
+	// ErrStaleFence means that the stock row was written under the same or a higher fence: the holder of the lower
+	// fence may no longer hold the lease.
 	ErrStaleFence = &Error{Code: "stale-fence", Text: "stale fence"}
 
-	// ErrUnknownOutcome means that the answer to a COMMIT was lost: the change was made as a whole, or not at all.
-	// Repeating the request returns which.
+	// ErrUnknownOutcome means that the answer to a COMMIT was lost: the change was made in full or not at all.
+	// Repeating the request returns the outcome.
 	ErrUnknownOutcome = &Error{Code: "unknown-outcome", Text: "outcome of the commit is unknown"}
 )
 
@@ -84,11 +84,10 @@ var (
 	ErrExists  = &Error{Code: "sku-exists", Text: "SKU exists already"}
 	ErrNothing = errors.New("nothing to commit") // rolls back a transaction
 
-	// ErrKeyTaken means that the row of an idempotency key exists already. Replaying, a batch or the end of an order
+	// ErrKeyTaken means that the row of an idempotency key already exists. Replaying, a batch or the end of an order
 	// turns it into a replay or ErrKeyReused.
 	ErrKeyTaken = &Error{Code: "key-taken", Text: "idempotency key is taken"}
 
-	// ErrNotReserved means that fewer units are reserved than an order holds: the level is wrong, as after a lost
-	// update.
+	// ErrNotReserved means that fewer units are reserved than an order holds: the level is wrong, as after a lost update.
 	ErrNotReserved = &Error{Code: "not-reserved", Text: "fewer units are reserved than the order holds; run the audit"}
 )

@@ -13,7 +13,7 @@ type EndRequest struct {
 	Buyer   string
 	OrderID string
 
-	// Key is the idempotency key; empty for none. Repeating the request is also safe without one: an order ends once.
+	// Key is the idempotency key; empty for none. Even without a key, repeating the request is safe: an order ends once.
 	Key string
 }
 
@@ -22,13 +22,14 @@ type Ended struct {
 	Order
 	First bool // this call ended it
 
-	// Replayed reports whether the same request, with the same key, was answered before, or may have been: it is true
-	// also if the answer to a COMMIT was lost.
+	// Replayed reports whether the same request, with the same key, was answered before. It is also true if the request may
+	// have been answered before: the answer to a COMMIT was lost.
 	Replayed bool
 }
 
-// Pay makes the buyer's pending order paid on the buyer's own word, in a demonstration: its units become sold. An order that is
-// paid already is returned as it is, so that repeating the request is safe, whatever the first answer was. A refusal leaves the key free.
+// Pay makes the buyer's pending order paid, without a payment, as in a demonstration: its units become sold. If the
+// order is already paid, Pay returns it as it is, so that repeating the request is safe, whatever the first answer was.
+// A refusal leaves the key free.
 //
 // Errors: ErrNotFound, ErrExpired, ErrState, ErrBusy, ErrUnknownOutcome; with a key also ErrKeyInvalid, ErrKeyReused,
 // ErrInProgress.
@@ -36,46 +37,46 @@ func (s *Service) Pay(ctx context.Context, r EndRequest) (Ended, error) {
 	return s.end(ctx, r, Paid)
 }
 
-// Cancel makes the buyer's pending order cancelled: its units become available. An order that is cancelled already is
-// returned as it is. Errors: as those of Pay.
+// Cancel makes the buyer's pending order cancelled: its units become available. If the order is already cancelled, Cancel
+// returns it as it is. Errors: as for Pay.
 func (s *Service) Cancel(ctx context.Context, r EndRequest) (Ended, error) {
 	return s.end(ctx, r, Cancelled)
 }
 
-// Ending is an order that is to be ended.
+// Ending is an order to be ended.
 type Ending struct {
-	Order            Order  // only ID and Buyer count; an empty Buyer means any buyer. End reads the rest
+	Order            Order  // the caller sets ID and Buyer, which is empty for any buyer; End reads the rest
 	As               Status // Paid, Cancelled or Expired
 	Key, Fingerprint string // of the request; empty for none
-	NoWait           bool   // for a row that another transaction has locked
+	NoWait           bool   // does not wait for a row that another transaction has locked
 
-	// Payment is the provider's word for an order that is to be paid; without an ID, the buyer's own word counts.
+	// Payment is the provider's payment, if the order is to be paid. Without an ID, the order is paid without a payment.
 	Payment Payment
 
 	// The outcome.
 	Now   Status // of the order
-	Moved bool   // this call ended it; or may have, with an ErrUnknownOutcome
-	Err   error  // nil also if the order does not end as requested: Now, or Payment.Refusal, says why
+	Moved bool   // this call ended the order or, with an ErrUnknownOutcome, may have ended it
+	Err   error  // also nil if the order does not end as requested: Now, or Payment.Refusal, says why
 }
 
-// Ender ends orders. *batch.Seller is one.
+// Ender ends orders. *batch.Seller implements it.
 type Ender interface {
-	// End sets the outcome of each Ending. An order ends as Expired if it is pending and due by the database's clock, as
-	// anything else if it is pending and not due. Its units leave reserved in the same transaction. The key is claimed also
-	// if the order had ended in that way before.
+	// End sets the outcome of each Ending. A pending order ends as Expired if it is due by the database's clock, and as
+	// Paid or Cancelled if it is not due. Its units leave reserved in the same transaction. The key is claimed even if
+	// the order had already ended as requested.
 	//
-	// A payment is recorded in the same transaction, with its Refusal, whether or not it pays the order.
+	// The same transaction records a payment, with its Refusal, whether or not the payment pays the order.
 	//
 	// Errors: ErrNotFound if the buyer has no such order, ErrKeyTaken if the key is on record, ErrPaymentReused, ErrBusy,
-	// ErrUnknownOutcome, ErrNotReserved. With NoWait, an order whose own row is locked stays pending, without an error.
+	// ErrUnknownOutcome, ErrNotReserved. With NoWait, an order whose row is locked stays pending, without an error.
 	End(ctx context.Context, endings ...*Ending)
 }
 
-// end ends an order, under an idempotency key if there is one, or replays.
+// end ends an order or replays its end. The idempotency key is optional.
 func (s *Service) end(ctx context.Context, r EndRequest, as Status) (Ended, error) {
 	e := Ending{
 		Order: Order{ID: r.OrderID, Buyer: r.Buyer}, As: as, Key: r.Key,
-		// It is plain text, which no hash of an order's lines equals, and which the audit reads.
+		// The fingerprint is plain text, which the audit reads. No hash of an order's lines equals it.
 		Fingerprint: map[Status]string{Paid: "pay:", Cancelled: "cancel:"}[as] + r.OrderID,
 	}
 	if e.Key != "" {
@@ -90,7 +91,7 @@ func (s *Service) end(ctx context.Context, r EndRequest, as Status) (Ended, erro
 	if !errors.Is(err, ErrKeyTaken) {
 		return ended, err
 	}
-	// Another request took the key, or this one did, by a COMMIT whose answer was lost.
+	// Another request took the key, or this request did, by a COMMIT whose answer was lost.
 	replay, err := s.endReplay(ctx, e)
 	if errors.Is(err, ErrNotFound) {
 		err = ErrBusy.with("the idempotency key was purged just now")
@@ -117,7 +118,7 @@ func (s *Service) endAs(ctx context.Context, e Ending) (Ended, error) {
 	as := e.As
 	e = s.endWithRetry(ctx, e)
 	first, payment := e.Moved, e.Payment
-	isDue := e.Now == Pending && payment.Refusal != ErrAmountMismatch.Code // and no sweep has expired it yet
+	isDue := e.Now == Pending && payment.Refusal != ErrAmountMismatch.Code // and no sweep has expired the order yet
 	if e.Err == nil && isDue {
 		e = s.endWithRetry(ctx, Ending{Order: e.Order, As: Expired})
 		if e.Err == nil && e.Now == Pending {
@@ -138,7 +139,7 @@ func (s *Service) endAs(ctx context.Context, e Ending) (Ended, error) {
 	return Ended{Order: e.Order, First: first}, nil
 }
 
-// hasEnded is the error of an order that has ended otherwise than requested.
+// hasEnded returns the error for an order that has not ended as requested.
 func hasEnded(as Status) error {
 	if as == Expired {
 		return &Error{Code: ErrExpired.Code, Status: as,
@@ -148,14 +149,14 @@ func hasEnded(as Status) error {
 }
 
 const (
-	endRetries = 5 // after a COMMIT whose answer was lost
+	endRetries = 5 // after a lost answer to a COMMIT
 	endBackOff = 50 * time.Millisecond
 	endTimeout = 10 * time.Second // of all retries
 )
 
-// endWithRetry ends an order and returns the outcome. After a COMMIT whose answer was lost it does the same again: the
-// order's row stays locked until the first transaction has ended, and then has its outcome. (An order that another
-// request ended in the same way in between counts as ended by this call.)
+// endWithRetry ends an order and returns the outcome. If the answer to a COMMIT is lost, it tries again: the order's
+// row stays locked until the first transaction has ended, and then shows its outcome. (If another request has ended the
+// order in the same way meanwhile, the order counts as ended by this call.)
 func (s *Service) endWithRetry(ctx context.Context, e Ending) Ending {
 	s.Ends.End(ctx, &e)
 	if !errors.Is(e.Err, ErrUnknownOutcome) {
@@ -181,18 +182,19 @@ func (s *Service) endWithRetry(ctx context.Context, e Ending) Ending {
 }
 
 const (
-	sweepPage = 100 // orders that are expired in one transaction
+	sweepPage = 100 // orders that one transaction expires
 
-	// dueTimeout is for one look at the database. An instance that cannot reach it must fail, for another to sweep.
+	// dueTimeout limits one look at the database. An instance that cannot reach the database must fail, so that another can
+	// sweep.
 	dueTimeout = 10 * time.Second
 )
 
-// ExpireDue expires at most limit orders that are due, of all SKUs, the longest due first, and returns how many. Several
-// instances may run it at once: only the one that changes an order's row releases its units.
+// ExpireDue expires at most limit due orders of all SKUs, those first that have been due for longest, and returns their
+// number. Several instances may run it at once: the instance that changes an order's row releases the units.
 //
-// The orders of a page are expired in one transaction. An order that cannot be expired keeps no other from it: the error
-// counts such orders and names the first. One whose own row is locked, as by a payment, is left to the next sweep. A sweep
-// ends where the database is too busy for a whole page, does not answer, or ctx ends.
+// One transaction expires the orders of a page. An order that cannot be expired does not delay the others: the error
+// counts such orders and names the first. An order whose row is locked, as by a payment, is left to the next sweep. A
+// sweep ends if the database is too busy for a whole page or does not answer, or if ctx ends.
 func (s *Service) ExpireDue(ctx context.Context, limit int) (expired int, err error) {
 	var after Order
 	failed := 0

@@ -91,7 +91,8 @@ func TestService_end_keyTakenMeanwhile(t *testing.T) {
 	})
 }
 
-// "That holds for as long as the key is kept": once it is purged it makes a new order; until then it counts, however old it is.
+// "This holds for as long as the key is kept": a purged key makes a new order; until then the key counts, however old
+// it is.
 func TestService_Place_purgedKey(t *testing.T) {
 	t.Parallel()
 	storetest.Each(t, func(t *testing.T, db *store.Store) {
@@ -155,7 +156,8 @@ func TestService_keyPurgedMeanwhile(t *testing.T) {
 	})
 }
 
-// "ExpireDue expires at most limit orders that are due, of all SKUs, the longest due first", and leaves the others.
+// "ExpireDue expires at most limit due orders of all SKUs, those first that have been due for longest", and leaves the
+// others.
 func TestService_ExpireDue(t *testing.T) {
 	t.Parallel()
 	storetest.Each(t, func(t *testing.T, db *store.Store) {
@@ -179,7 +181,7 @@ func TestService_ExpireDue(t *testing.T) {
 	})
 }
 
-// "An order that cannot be expired keeps no other from it: the error counts such orders and names the first."
+// "An order that cannot be expired does not delay the others: the error counts such orders and names the first."
 func TestService_ExpireDue_passesOver(t *testing.T) {
 	t.Parallel()
 	storetest.Each(t, func(t *testing.T, db *store.Store) {
@@ -202,7 +204,7 @@ func TestService_ExpireDue_passesOver(t *testing.T) {
 	})
 }
 
-// "The orders of a page are expired in one transaction", of all SKUs.
+// "One transaction expires the orders of a page", of all SKUs.
 func TestService_ExpireDue_together(t *testing.T) {
 	t.Parallel()
 	storetest.EachServer(t, func(t *testing.T, kind storetest.Kind) {
@@ -236,8 +238,8 @@ func TestService_ExpireDue_together(t *testing.T) {
 	})
 }
 
-// "An order that cannot be expired keeps no other from it": also one whose row, or whose SKU's row, another transaction
-// holds for longer than the database waits.
+// "An order that cannot be expired does not delay the others", even if another transaction locks its row, or its SKU's row,
+// for longer than the database waits.
 func TestService_ExpireDue_locked(t *testing.T) {
 	t.Parallel()
 	storetest.EachServer(t, func(t *testing.T, kind storetest.Kind) {
@@ -289,7 +291,7 @@ func TestService_ExpireDue_locked(t *testing.T) {
 	})
 }
 
-// "A sweep ends where the database is too busy for a whole page, does not answer, or ctx ends."
+// "A sweep ends if the database is too busy for a whole page or does not answer, or if ctx ends."
 func TestService_ExpireDue_lost(t *testing.T) {
 	t.Parallel()
 	storetest.EachServer(t, func(t *testing.T, kind storetest.Kind) {

@@ -17,7 +17,8 @@ import (
 	"example.com/shop/internal/testserver"
 )
 
-// "No buyer exceeds a limit": of pending orders, Config.MaxOpen. An order that ends makes room. "A replay is no new order."
+// "No buyer exceeds a limit": of pending orders, Config.MaxOpen. An order that ends makes room. "A replay is not a new
+// order."
 func TestService_maxOpen(t *testing.T) {
 	t.Parallel()
 	storetest.Each(t, func(t *testing.T, db *store.Store) {
@@ -67,7 +68,7 @@ func TestService_purchaseLimit(t *testing.T) {
 		b.supply(t, "mug", 20)
 		b.supply(t, "cup", 20)
 		b.limit(t, "mug", 3)
-		b.wantRefused(t, buy("four", "mug", 4), order.ErrPurchaseLimit, `"mug": more units than a buyer may have: 3 for each buyer, 3 of them left to buy`)
+		b.wantRefused(t, buy("four", "mug", 4), order.ErrPurchaseLimit, `"mug": more units than a buyer may have: at most 3 for each buyer, 3 of them left to buy`)
 		mugs := order.Line{SKU: "mug", Units: 2}
 		b.wantRefused(t, cart("two and two", mugs, mugs), order.ErrPurchaseLimit, "3 of them left to buy")
 
@@ -122,9 +123,9 @@ func patient(ctx context.Context, b *bundle, r order.Request) (order.Order, erro
 	}
 }
 
-// "No buyer exceeds a limit, by any strategy, however many instances there are and however many orders come at once":
-// neither of pending orders, of four SKUs, so that no lease keeps them in line, nor of units of a SKU, in orders of one
-// to three.
+// "No buyer exceeds a limit, by any strategy, with any number of instances and of orders at once": neither the limit of
+// pending orders, with four SKUs, so that no lease puts the orders in line, nor the limit of units of a SKU, in orders of
+// one to three.
 func TestService_limitsAtOnce(t *testing.T) {
 	t.Parallel()
 	const orders = 24
@@ -219,8 +220,8 @@ func TestService_maxOpenComingAndGoing(t *testing.T) {
 	})
 }
 
-// "The price and the limit of an order are those of the SKU's row while it is locked, by every strategy that is designed to
-// be correct": the operator lowers one of them after a buyer has read it.
+// "The price and the limit of an order are read from the SKU's row while it is locked, by every strategy that is
+// designed to be correct": the operator lowers one of them after a buyer has read it.
 func TestService_Place_termsOfTheLockedRow(t *testing.T) {
 	t.Parallel()
 	storetest.Each(t, func(t *testing.T, db *store.Store) {
@@ -251,8 +252,8 @@ func TestService_Place_termsOfTheLockedRow(t *testing.T) {
 	})
 }
 
-// "Only an order of a SKU that has a limit costs more, two statements, however much its buyer has bought, and however many
-// others have": what is read does not grow with it.
+// "The limit costs only an order of a limited SKU: two statements, for any number of earlier orders." The rows that are
+// read do not become more.
 func TestService_purchaseLimit_longHistory(t *testing.T) {
 	t.Parallel()
 	const history = 1_000

@@ -11,10 +11,10 @@ import (
 	"example.com/shop/internal/store/storetest"
 )
 
-// While a transaction of a paused instance, or of an operator's console, keeps a row locked, the others of the same moment
-// are served, what waits for the row keeps few connections, and is served when the row is free: if another
-// transaction "locked the row of the buyer, or keeps the row of a SKU locked, the order waits behind: in a queue whose leader
-// waits for these rows".
+// While a transaction of a paused instance, or of an operator's console, keeps a row locked, the others of the same
+// moment are served, what waits for the row keeps few connections, and is served when the row is free: if another
+// transaction "locked the row of the buyer, or keeps the row of a SKU locked, the order waits behind: in a queue whose
+// leader waits for these rows".
 func TestLockedRow(t *testing.T) {
 	t.Parallel()
 	const crowd = 64
@@ -112,7 +112,7 @@ func TestLockedRow(t *testing.T) {
 }
 
 // What waits behind is answered while the row is still locked: after "rowTimeout at most", or when its caller leaves. A
-// strategy of one order tries "again [...] for 5 s after ErrBuyerLocked".
+// strategy of one order tries "again [...], for 5 s, after ErrBuyerLocked".
 func TestLockedRow_forLong(t *testing.T) {
 	t.Parallel()
 	storetest.EachServer(t, func(t *testing.T, kind storetest.Kind) {

@@ -16,50 +16,50 @@ import (
 	"example.com/shop/internal/stock"
 )
 
-// Status is where an order is in its life.
+// Status is the state of an order.
 type Status string
 
 // An order begins as Pending and ends as one of the others.
 const (
-	Pending   Status = "pending"   // holds its units, until ExpiresAt
+	Pending   Status = "pending"   // holds its units until ExpiresAt
 	Paid      Status = "paid"      // its units are sold
-	Cancelled Status = "cancelled" // by the buyer; its units are available again
-	Expired   Status = "expired"   // not paid in time; its units are available again
+	Cancelled Status = "cancelled" // its units are available again
+	Expired   Status = "expired"   // was not paid in time; its units are available again
 )
 
-// Order is a buyer's purchase. Its JSON is that of the API.
+// Order is a buyer's purchase. Its JSON is what the API shows.
 type Order struct {
 	ID        string      `json:"id"` // UUIDv7
 	Buyer     string      `json:"buyer"`
-	Key       string      `json:"-"` // the idempotency key it was placed with
+	Key       string      `json:"-"` // the idempotency key that placed the order
 	Status    Status      `json:"status"`
 	Lines     []Line      `json:"lines"` // in the order of the request, one per SKU
 	Total     stock.Money `json:"total"`
 	CreatedAt time.Time   `json:"created_at"` // UTC, by the database's clock, when the stock was read; in a batch up to a second off
-	ExpiresAt time.Time   `json:"expires_at"` // by the same clock; from then on it cannot be paid
+	ExpiresAt time.Time   `json:"expires_at"` // by the same clock; from then on, the order cannot be paid
 
-	FirstExpiry time.Time `json:"-"` // ExpiresAt before the hold was extended; zero if it was not
+	FirstExpiry time.Time `json:"-"` // ExpiresAt before the hold was extended; zero if the hold was not extended
 }
 
-// Line is one SKU of an order and how many units of it.
+// Line is one SKU of an order, with its number of units.
 type Line struct {
 	SKU   string      `json:"sku"`
 	Units int64       `json:"quantity"`
 	Price stock.Money `json:"price"` // of one unit, when the order was placed
 }
 
-// SKUs returns the names in the order of the lines.
+// SKUs returns the names of the SKUs in the order of the lines.
 func (o Order) SKUs() []string {
 	return Map(o.Lines, func(line Line) string { return line.SKU })
 }
 
-// Sorted returns the lines in the order of their SKUs' names. Transactions lock the rows of the stock in that order.
+// Sorted returns the lines by the names of their SKUs. Transactions lock the rows of the stock in this order.
 func (o Order) Sorted() []Line {
 	return slices.SortedFunc(slices.Values(o.Lines), func(a, b Line) int { return cmp.Compare(a.SKU, b.SKU) })
 }
 
-// Movements returns the ledger's rows for the order's units: stock.Reserve, stock.Sell or stock.Release. The fences are
-// those under which the units are taken, by SKU; there may be none.
+// Movements returns the ledger's rows for the order's units, of the kind stock.Reserve, stock.Sell or stock.Release. fences
+// has, by SKU, the fences under which the units are taken; it may be nil.
 func (o Order) Movements(kind stock.Kind, fences map[string]int64, at time.Time) []stock.Movement {
 	return Map(o.Sorted(), func(line Line) stock.Movement {
 		return stock.Movement{
@@ -68,7 +68,7 @@ func (o Order) Movements(kind stock.Kind, fences map[string]int64, at time.Time)
 	})
 }
 
-// Map returns what of returns for each element of a list.
+// Map returns the results of calling of with each element of a list.
 func Map[E, T any](list []E, of func(E) T) []T {
 	all := make([]T, len(list))
 	for i, e := range list {
@@ -77,27 +77,27 @@ func Map[E, T any](list []E, of func(E) T) []T {
 	return all
 }
 
-// NewID returns an id that sorts by time. It cannot fail: crypto/rand ends a program that gets no random bytes.
+// NewID returns an id that sorts by time. It cannot fail: without random bytes, crypto/rand ends the program.
 func NewID() string { return uuid.Must(uuid.NewV7()).String() }
 
 // Limits of a request.
 const (
 	MaxKey   = 255   // characters of an idempotency key
 	MaxUnits = 1_000 // units of one SKU in an order
-	MaxLines = 20    // lines of a request, before those of the same SKU are merged
+	MaxLines = 20    // lines of a request, before lines of the same SKU are merged
 )
 
-// Compile-time check: the highest total that the limits allow fits into an int64.
+// This line compiles only if the highest total that the limits allow fits into an int64.
 const _ int64 = stock.MaxPrice * MaxUnits * MaxLines
 
-// Request is what a buyer asks for. Lines of the same SKU count as one line.
+// Request is a buyer's request to place an order. Lines of the same SKU count as one line.
 type Request struct {
 	Buyer string
-	Key   string // idempotency key, chosen by the buyer, one per purchase
+	Key   string // idempotency key: the buyer chooses one for each purchase
 	Lines []Line // without prices
 }
 
-// Validate returns the first rule that r breaks, without asking any store.
+// Validate returns an error for the first rule that r breaks. It asks no store.
 func (r Request) Validate() error {
 	if err := CheckKey(r.Key); err != nil {
 		return err
@@ -131,7 +131,7 @@ func (r Request) Validate() error {
 	return nil
 }
 
-// merged returns one line for each SKU, at the place of its first, with the units of all of them.
+// merged returns one line for each SKU, at the place of its first line, with the units of all its lines.
 func (r Request) merged() []Line {
 	lines := make([]Line, 0, len(r.Lines))
 	for _, line := range r.Lines {
@@ -145,8 +145,8 @@ func (r Request) merged() []Line {
 	return lines
 }
 
-// CheckKey returns ErrKeyMissing for an empty idempotency key and ErrKeyInvalid for one that is not printable ASCII or
-// longer than MaxKey.
+// CheckKey returns ErrKeyMissing for an empty idempotency key, and ErrKeyInvalid for a key that is not printable ASCII
+// or is longer than MaxKey.
 func CheckKey(key string) error {
 	switch {
 	case key == "":
@@ -159,7 +159,7 @@ func CheckKey(key string) error {
 	return nil
 }
 
-// CheckBuyer returns ErrBuyer for an invalid buyer's name. A valid one has 1 to 64 letters, digits, '.', '_', '@' and
+// CheckBuyer returns ErrBuyer for an invalid buyer's name. A valid name has 1 to 64 letters, digits, '.', '_', '@' and
 // '-', and begins with a letter or a digit.
 func CheckBuyer(name string) error {
 	if !buyerRule.MatchString(name) {
@@ -176,16 +176,16 @@ type Draft struct {
 	Order              // without prices and times until Price sets them
 	Fingerprint string // of the request
 
-	// Think is how long a strategy pauses between reading the stock and writing it, which shows what goes wrong
-	// meanwhile. In production it is 0.
+	// Think is the time for which a strategy pauses between reading the stock and writing it, to make races show. In
+	// production it is 0.
 	Think time.Duration
 
-	Replayed bool // set by Replay: the order was placed by an earlier request
+	Replayed bool // set by Replay: an earlier request placed the order
 
 	hold time.Duration // how long the order holds its units
 }
 
-// Fingerprint returns a hash of what is bought, by which two requests with the same key are told apart.
+// Fingerprint returns a hash of the lines, which tells two requests with the same key apart.
 func Fingerprint(lines []Line) string {
 	h := sha256.New()
 	for _, line := range lines {
@@ -194,8 +194,8 @@ func Fingerprint(lines []Line) string {
 	return hex.EncodeToString(h.Sum(nil))
 }
 
-// Price sets the prices and times of the draft from the levels. SKUs in two currencies are ErrInvalid, and one that was not
-// read is ErrUnknownSKU.
+// Price sets the prices and times of the draft from the levels. SKUs in two currencies are ErrInvalid. A SKU that the
+// levels lack is ErrUnknownSKU.
 func (d *Draft) Price(levels Levels) error {
 	lines := slices.Clone(d.Lines) // an error changes nothing
 	total := stock.Money{Currency: levels.SKUs[lines[0].SKU].Price.Currency}
@@ -205,7 +205,7 @@ func (d *Draft) Price(levels Levels) error {
 			return ErrUnknownSKU
 		}
 		if sku.Price.Currency != total.Currency {
-			return ErrInvalid.with("sku %q costs %s and sku %q %s: order them one by one",
+			return ErrInvalid.with("the price of sku %q is in %s and that of sku %q in %s: order them one by one",
 				lines[0].SKU, total.Currency, sku.Name, sku.Price.Currency)
 		}
 		lines[i].Price = sku.Price
@@ -216,8 +216,8 @@ func (d *Draft) Price(levels Levels) error {
 	return nil
 }
 
-// Replay makes the draft the answer to a repeated request: the order of the key as it was first answered. Of what the
-// answer shows, only the status of an order and the end of its hold ever change. ErrKeyReused: the key came with another request.
+// Replay makes the draft the answer to a repeated request: the order of the key as it was first answered. Since then, only
+// the status of the order and the end of its hold may have changed. ErrKeyReused: another request used the key.
 func (d *Draft) Replay(used UsedKey) error {
 	if used.Fingerprint != d.Fingerprint {
 		return ErrKeyReused
@@ -230,13 +230,13 @@ func (d *Draft) Replay(used UsedKey) error {
 	return nil
 }
 
-// Levels are SKUs, by their names, as they were read at one moment.
+// Levels are SKUs by name, as they were read at one moment.
 type Levels struct {
 	SKUs map[string]stock.SKU
 	At   time.Time // by the database's clock
 }
 
-// Limited adds up, for each buyer, the units of SKUs with a limit in the orders, times sign.
+// Limited adds up, for each buyer, the units of limited SKUs in the orders, times sign.
 func (l Levels) Limited(sign int64, orders ...Order) map[BuyerSKU]int64 {
 	units := map[BuyerSKU]int64{}
 	for _, o := range orders {
@@ -259,17 +259,17 @@ func (l Levels) Cover(d *Draft) error {
 	return nil
 }
 
-// Limits are the limits per buyer that a transaction checks when it places orders. Limits on units are those of the
-// levels by which the orders were priced.
+// Limits are the limits per buyer that a transaction checks when it places orders. The limits on units come from the levels
+// by which the orders were priced.
 type Limits struct {
-	MaxOpen int // pending orders of a buyer; 0 for any number
+	MaxOpen int // pending orders of a buyer; 0 for no limit
 
 	open   map[string]OpenOrders // by buyer
 	levels Levels
 	bought map[BuyerSKU]int64
 }
 
-// CountOpen counts the pending orders of the buyers, whose rows are locked.
+// CountOpen counts the pending orders of the buyers. The caller has locked their rows.
 func (l *Limits) CountOpen(tx Tx, buyers ...string) (err error) {
 	if l.MaxOpen > 0 && len(buyers) > 0 {
 		l.open, err = tx.Open(buyers...)
@@ -277,14 +277,15 @@ func (l *Limits) CountOpen(tx Tx, buyers ...string) (err error) {
 	return err
 }
 
-// CountBought counts what the buyers of the orders have of SKUs that are limited. The rows of the stock are locked.
+// CountBought counts the units of limited SKUs that the buyers of the orders already have. The caller has locked the
+// rows of the stock.
 func (l *Limits) CountBought(tx Tx, levels Levels, orders ...Order) (err error) {
 	l.levels = levels
 	l.bought, err = tx.Bought(slices.Collect(maps.Keys(levels.Limited(1, orders...)))...)
 	return err
 }
 
-// TooManyOpen returns the error of an order whose buyer has as many pending orders as are allowed; nil for any other.
+// TooManyOpen returns an error if the order's buyer already has as many pending orders as are allowed.
 func (l *Limits) TooManyOpen(o Order) error {
 	open := l.open[o.Buyer]
 	if l.MaxOpen == 0 || open.Count < l.MaxOpen {
@@ -295,7 +296,7 @@ func (l *Limits) TooManyOpen(o Order) error {
 	return e
 }
 
-// Over returns the error of an order that would exceed a limit; nil if it does not.
+// Over returns an error if the order would exceed a limit.
 func (l *Limits) Over(o Order) error {
 	if err := l.TooManyOpen(o); err != nil {
 		return err
@@ -304,7 +305,7 @@ func (l *Limits) Over(o Order) error {
 		limit := l.levels.SKUs[line.SKU].LimitPerBuyer
 		left := max(0, limit-l.bought[BuyerSKU{o.Buyer, line.SKU}])
 		if limit > 0 && line.Units > left {
-			return fmt.Errorf("sku %q: %w", line.SKU, ErrPurchaseLimit.with("%d for each buyer, %d of them left to buy", limit, left))
+			return fmt.Errorf("sku %q: %w", line.SKU, ErrPurchaseLimit.with("at most %d for each buyer, %d of them left to buy", limit, left))
 		}
 	}
 	return nil

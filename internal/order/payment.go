@@ -11,25 +11,26 @@ import (
 	"example.com/shop/internal/stock"
 )
 
-// OwnWord begins the id of the payment that is recorded when a buyer pays on the buyer's own word. The order's id follows.
+// OwnWord begins the id of the payment that is recorded when a buyer pays without a payment service. The order's id
+// follows.
 const OwnWord = "buyer:"
 
-// Payment is a payment provider's word that a buyer has paid for an order. It is on record for ever, under the provider's
-// id: providers repeat themselves for days. Its JSON is that of the API.
+// Payment is a payment of a buyer for an order, as the payment provider reports it. It is on record for ever, under the
+// provider's id, because providers repeat their reports for days. Its JSON is what the API shows.
 type Payment struct {
-	ID      string      `json:"payment_id"` // the provider's
+	ID      string      `json:"payment_id"` // made by the provider
 	OrderID string      `json:"order_id"`
 	Amount  stock.Money `json:"amount"`
 
-	// Refusal is the code of the reason why the payment does not pay its order, so that the money has to be refunded. It is
-	// empty for the payment that paid the order.
+	// Refusal is the code of the reason why the payment does not pay its order and must be refunded. It is empty for the
+	// payment that paid the order.
 	Refusal string `json:"refusal,omitempty"`
 
 	RecordedAt time.Time `json:"created_at"`           // UTC, by the database's clock
-	RefundedAt time.Time `json:"refunded_at,omitzero"` // by the same clock; zero until then
+	RefundedAt time.Time `json:"refunded_at,omitzero"` // by the same clock; zero before the refund
 }
 
-// Reasons why a payment does not pay its order. ErrExpired and ErrState are the other two. The money has to be refunded.
+// Reasons why a payment does not pay its order and must be refunded. ErrExpired and ErrState are further reasons.
 var (
 	ErrAlreadyPaid    = &Error{Code: "already-paid", Text: "the order is already paid"}
 	ErrAmountMismatch = &Error{Code: "amount-mismatch", Text: "the payment is not the total of the order"}
@@ -52,7 +53,7 @@ func CheckPaymentID(id string) error {
 
 var paymentIDRule = regexp.MustCompile(`^[A-Za-z0-9._:=+@~-]{1,255}$`)
 
-// validate returns ErrPayment with the first rule that p breaks.
+// validate returns an ErrPayment for the first rule that p breaks.
 func (p Payment) validate() error {
 	if err := CheckPaymentID(p.ID); err != nil {
 		return err
@@ -68,7 +69,8 @@ func (p Payment) validate() error {
 	return nil
 }
 
-// Refusal returns the code of the reason why the order refuses a payment of this amount; empty if the payment pays it.
+// Refusal returns the code of the reason why the order refuses a payment of this amount, or "" if the payment pays the
+// order.
 func (f Found) Refusal(amount stock.Money) string {
 	switch {
 	case f.Status == Paid:
@@ -83,11 +85,11 @@ func (f Found) Refusal(amount stock.Money) string {
 	return ""
 }
 
-// TakePayment makes the pending order of a payment paid, by the word of the payment provider: its units become sold. The
-// same payment again gets the same answer, however long ago the first was. A refusal is recorded and changes no order,
-// except that a due order expires; the money has to be refunded: Error.Refund.
+// TakePayment makes the pending order of a payment paid: its units become sold. If the payment is repeated, the answer
+// is the same, however long ago the first answer was. A refused payment is recorded and must be refunded: Error.Refund.
+// It changes no order, except that a due order expires.
 //
-// Errors: ErrPayment, ErrNotFound, ErrPaymentReused, ErrBusy, ErrUnknownOutcome; and to be refunded: ErrAlreadyPaid,
+// Errors: ErrPayment, ErrNotFound, ErrPaymentReused, ErrBusy, ErrUnknownOutcome; with Refund ErrAlreadyPaid,
 // ErrAmountMismatch, ErrExpired, ErrState.
 func (s *Service) TakePayment(ctx context.Context, p Payment) (Ended, error) {
 	if err := p.validate(); err != nil {
@@ -96,7 +98,7 @@ func (s *Service) TakePayment(ctx context.Context, p Payment) (Ended, error) {
 	return s.endAs(ctx, Ending{Order: Order{ID: p.OrderID}, As: Paid, Payment: p})
 }
 
-// refused returns the error for a payment that the order o refused.
+// refused returns the error for a payment that the order refused.
 func (p Payment) refused(o Order) error {
 	text := map[string]string{
 		ErrAlreadyPaid.Code:    "another payment has paid it: refund this one",
@@ -107,9 +109,9 @@ func (p Payment) refused(o Order) error {
 	return &Error{Code: p.Refusal, Text: text, Status: o.Status, Refund: true}
 }
 
-// PaymentFailed takes a payment provider's word that a payment has failed, and returns the order. The order keeps its units
-// until its hold ends, so that the buyer can try again; with release, a pending order is cancelled. An order that has
-// ended stays as it is: the provider's messages may come out of order. Errors: ErrNotFound, ErrBusy, ErrUnknownOutcome.
+// PaymentFailed is for a payment that has failed, as the payment provider reports it. It returns the order. The order keeps
+// its units until its hold ends, so that the buyer can try again; with release, a pending order is cancelled. An order that
+// has ended stays as it is, because reports may come out of order. Errors: ErrNotFound, ErrBusy, ErrUnknownOutcome.
 func (s *Service) PaymentFailed(ctx context.Context, id string, release bool) (Order, error) {
 	if release {
 		ended, err := s.endAs(ctx, Ending{Order: Order{ID: id}, As: Cancelled})
@@ -120,8 +122,8 @@ func (s *Service) PaymentFailed(ctx context.Context, id string, release bool) (O
 	return s.order(ctx, id)
 }
 
-// Extend lets a pending order hold its units for longer, once, while a payment is under way. An order that was extended
-// is returned as it is. Errors: ErrNotFound, ErrExpired, ErrState, ErrBusy, ErrUnknownOutcome.
+// Extend lets a pending order hold its units for longer, once, while a payment is under way. If the hold was extended
+// before, Extend returns the order as it is. Errors: ErrNotFound, ErrExpired, ErrState, ErrBusy, ErrUnknownOutcome.
 func (s *Service) Extend(ctx context.Context, id string) (Order, error) {
 	var o Order
 	err := s.Store.InTx(ctx, func(tx Tx) error {
@@ -146,7 +148,7 @@ func (s *Service) Extend(ctx context.Context, id string) (Order, error) {
 		o.FirstExpiry, o.ExpiresAt = o.ExpiresAt, o.ExpiresAt.Add(s.Extension)
 		return tx.Extend(o)
 	})
-	// The answer says that the units are for sale again. So the order expires now, if no sweep has expired it yet.
+	// ErrExpired says that the units are for sale again. So the order expires now, unless a sweep has already expired it.
 	if errors.Is(err, ErrExpired) && o.Status == Pending {
 		if _, unended := s.endAs(ctx, Ending{Order: Order{ID: id}, As: Expired}); unended != nil {
 			return Order{}, unended

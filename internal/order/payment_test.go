@@ -184,8 +184,8 @@ func (b *bundle) payments(t testing.TB, o order.Order, refused bool) map[string]
 	return of
 }
 
-// "Payment and expiry at the same instant end as exactly one of the two": 1,000 orders that fall due one after the other
-// while their payments and the sweeps of three instances come.
+// "If payment and expiry come at the same instant, exactly one of them ends the order": 1,000 orders fall due one after the
+// other, while their payments and the sweeps of three instances come.
 func TestPayments_raceWithExpiry(t *testing.T) {
 	t.Parallel()
 	storetest.Each(t, func(t *testing.T, db *store.Store) {
@@ -248,8 +248,8 @@ func TestPayments_raceWithExpiry(t *testing.T) {
 	})
 }
 
-// "The same payment again gets the same answer, however long ago the first was." A payment that comes again for another order
-// or amount is no replay.
+// "If the payment is repeated, the answer is the same, however long ago the first answer was." A payment that is
+// repeated for another order or amount is not a replay.
 func TestService_TakePayment_sameID(t *testing.T) {
 	t.Parallel()
 	storetest.Each(t, func(t *testing.T, db *store.Store) {

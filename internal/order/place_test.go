@@ -18,7 +18,7 @@ import (
 	"example.com/shop/internal/store/storetest"
 )
 
-// "Never oversold, by every strategy that is designed to be correct", and never undersold: 120 buyers on three instances
+// "A strategy that is designed to be correct never oversells", nor undersells: 120 buyers on three instances
 // want 40 mugs, alone or with a hat, in any order of the lines.
 func TestService_Place_neverOversold(t *testing.T) {
 	t.Parallel()
@@ -171,8 +171,9 @@ func TestService_Place_twinTookTheLast(t *testing.T) {
 	})
 }
 
-// "Lines of the same SKU count as one line", others stay in the buyer's order, and the total is the shop's own. "The
-// same request again gets the same order [...]; another request with the same key is refused", whatever the lines.
+// "Lines of the same SKU count as one line", others stay in the buyer's order, and the total is the shop's own. "If the
+// request is repeated, the answer is the order as it was first answered." "Another request with the same key is refused",
+// whatever the lines.
 func TestService_Place_lines(t *testing.T) {
 	t.Parallel()
 	storetest.Each(t, func(t *testing.T, db *store.Store) {
@@ -327,7 +328,7 @@ func TestService_Place_overtakesFence(t *testing.T) {
 	})
 }
 
-// "The times of an order are by the database's clock when the stock was read", so that a step of that clock is
+// "The times of an order come from the database's clock when the stock was read", so that a step of that clock is
 // followed by the next order.
 func TestService_Place_clockSteps(t *testing.T) {
 	t.Parallel()

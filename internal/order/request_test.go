@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// "Validate returns the first rule that r breaks"
+// "Validate returns an error for the first rule that r breaks"
 func TestRequest_Validate(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {

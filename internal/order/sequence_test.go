@@ -94,7 +94,7 @@ func (s *sequence) judge(statement string) testserver.Fate {
 	return testserver.Pass
 }
 
-// "Whatever a transaction of the shop does, it locks rows in one sequence", which doc.go names.
+// "Every transaction of the shop locks rows in one sequence", which doc.go names.
 func TestOneSequenceOfLocks(t *testing.T) {
 	t.Parallel()
 	text, err := os.ReadFile("doc.go")

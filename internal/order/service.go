@@ -13,26 +13,26 @@ import (
 
 // Strategy is a way to sell under concurrency.
 type Strategy interface {
-	// Sell places the order, or answers a request whose key is on record with the order of that key (Replaying does so
-	// for another Strategy), or returns why it does not. With any error but ErrUnknownOutcome it has changed no row.
+	// Sell places the order. If the key of the request is on record, Sell answers with the order of the key, or returns
+	// ErrKeyTaken, which Replaying turns into that answer. After any error but ErrUnknownOutcome, no row has changed.
 	Sell(ctx context.Context, d *Draft) error
 }
 
 // Config is what a Service needs.
 type Config struct {
 	Store    Store
-	Strategy Strategy // by which it sells
-	Ends     Ender    // by which orders end
+	Strategy Strategy // sells
+	Ends     Ender    // ends orders
 
-	Hold      time.Duration // for which an order holds its units unpaid; 0 means DefaultHold
-	Extension time.Duration // for which it holds them longer once its hold is extended; 0 means DefaultHold
+	Hold      time.Duration // time for which an unpaid order holds its units; 0 means DefaultHold
+	Extension time.Duration // time by which a hold is extended; 0 means DefaultHold
 
-	// OnLag is called by ExpireDue with the time for which the order that is due longest has been due by this process's
-	// clock, 0 if none is. It may be nil.
+	// ExpireDue calls OnLag with the delay of the oldest due order, by this process's clock, or 0 if no order is due. OnLag
+	// may be nil.
 	OnLag func(time.Duration)
 }
 
-// DefaultHold is how long an order holds its units unless Config.Hold says otherwise.
+// DefaultHold is the default of Config.Hold and Config.Extension.
 const DefaultHold = 15 * time.Minute
 
 // Service places, finds and ends orders. It may be used by many goroutines at once.
@@ -43,17 +43,17 @@ type Service struct {
 
 // New returns a Service.
 func New(c Config) *Service {
-	c.Hold = cmp.Or(c.Hold, DefaultHold).Truncate(time.Microsecond) // the precision of a store, or a replay would differ
+	c.Hold = cmp.Or(c.Hold, DefaultHold).Truncate(time.Microsecond) // the precision of a store: a replay must not differ
 	c.Extension = cmp.Or(c.Extension, DefaultHold).Truncate(time.Microsecond)
 	return &Service{Config: c}
 }
 
-// Place places an order. Repeating a request with the same key is safe, whatever the first answer was: replayed means
-// that the order was placed before. A replay returns the order as it was placed, pending, whatever has become of it;
-// Order returns its current status.
+// Place places an order. Repeating a request with the same key is safe, whatever the first answer was. replayed means
+// that an earlier request placed the order. A replay returns the order as it was placed, pending, even if it has ended
+// since; Order returns the current status.
 //
-// Errors: those of this package that Request.Validate and a Strategy return, and the lock's: lock.ErrNotAcquired,
-// lock.ErrNoAnswer, lock.ErrLost.
+// Errors: the errors of Request.Validate and of the Strategy, and from the lock lock.ErrNotAcquired, lock.ErrNoAnswer and
+// lock.ErrLost.
 func (s *Service) Place(ctx context.Context, r Request) (placed Order, replayed bool, err error) {
 	if err := r.Validate(); err != nil {
 		return Order{}, false, err
@@ -73,7 +73,8 @@ func (s *Service) Place(ctx context.Context, r Request) (placed Order, replayed 
 	return d.Order, d.Replayed, nil
 }
 
-// lookUp returns ErrUnknownSKU before the order waits for a lock. A name that was found is known: no SKU is ever deleted.
+// lookUp returns ErrUnknownSKU before the order waits for a lock. It asks once for each name, because no SKU is ever
+// deleted.
 func (s *Service) lookUp(ctx context.Context, lines []Line) error {
 	unknown := slices.DeleteFunc(slices.Clone(lines), func(line Line) bool { _, known := s.known.Load(line.SKU); return known })
 	if len(unknown) == 0 {
@@ -88,9 +89,9 @@ func (s *Service) lookUp(ctx context.Context, lines []Line) error {
 	return nil
 }
 
-// Replaying is a Strategy that answers a request whose key is on record with the order of that key, and sells all other
-// orders by Next, again after ErrChanged, and for 5 s after ErrBuyerLocked. Next alone would return ErrKeyTaken for a known
-// key.
+// Replaying is a Strategy that adds replays to Next. If the key of a request is on record, the answer is the order of
+// the key. Otherwise Next sells the order, and again after ErrChanged and, for 5 s, after ErrBuyerLocked. For a known
+// key, Next alone returns ErrKeyTaken.
 type Replaying struct {
 	Store Store
 	Next  Strategy
@@ -105,11 +106,11 @@ func (r Replaying) Sell(ctx context.Context, d *Draft) error {
 	err := r.Next.Sell(ctx, d)
 	for errors.Is(err, ErrChanged) || errors.Is(err, ErrBuyerLocked) && time.Since(began) < 5*time.Second {
 		if errors.Is(err, ErrBuyerLocked) {
-			_ = Pause(ctx, rand.N(50*time.Millisecond)) // if ctx has ended, Next says so
+			_ = Pause(ctx, rand.N(50*time.Millisecond)) // if ctx has ended, Next returns its error
 		}
 		err = r.Next.Sell(ctx, d)
 	}
-	// While this request waited, another with the same key may have taken the last units.
+	// While this request waited, another request with the same key may have taken the last units.
 	if errors.Is(err, ErrKeyTaken) || errors.Is(err, ErrSoldOut) {
 		if err := r.replay(ctx, d); !errors.Is(err, ErrNotFound) {
 			return err
@@ -130,7 +131,7 @@ func (r Replaying) replay(ctx context.Context, d *Draft) error {
 	return d.Replay(used)
 }
 
-// usedKey returns what the buyer's key was used for, or ErrNotFound.
+// usedKey returns the use of the buyer's key, or ErrNotFound.
 func usedKey(ctx context.Context, store Store, buyer, key string) (UsedKey, error) {
 	keys, err := store.UsedKeys(ctx, BuyerKey{buyer, key})
 	used, ok := keys[BuyerKey{buyer, key}]
@@ -153,7 +154,7 @@ func Pause(ctx context.Context, d time.Duration) error {
 	}
 }
 
-// Order returns the buyer's order with this id. Another buyer's order is ErrNotFound, like one that does not exist.
+// Order returns the buyer's order with this id. An order of another buyer is ErrNotFound, as is one that does not exist.
 func (s *Service) Order(ctx context.Context, buyer, id string) (Order, error) {
 	found, err := s.order(ctx, id)
 	if err == nil && found.Buyer != buyer {
@@ -174,9 +175,9 @@ func (s *Service) order(ctx context.Context, id string) (Order, error) {
 	return found[0], nil
 }
 
-// Orders returns at most limit of the buyer's orders, the latest first: those placed before the one with the id before,
-// or from the latest on if that is empty. No order with that id need exist. New orders do not shift the later pages; one
-// that was asked for before the first page was read, and placed afterwards, may be on none.
+// Orders returns at most limit of the buyer's orders, the latest first. If before is not empty, it returns the orders
+// whose ids sort before that id, which need not exist. New orders do not shift the later pages. An order that was
+// requested before the first page was read, and placed afterwards, may be on no page.
 func (s *Service) Orders(ctx context.Context, buyer, before string, limit int) ([]Order, error) {
 	return s.Store.OfBuyer(ctx, buyer, before, limit)
 }

@@ -43,8 +43,8 @@ func judge(commits, claims fates, beforeClaim func(n int)) func(statement string
 	}
 }
 
-// "If the answer to the COMMIT is lost, InTx finds out on another connection whether it was done": each order ends as exactly
-// one outcome, and the buyer's retry gets it.
+// "If the answer to the COMMIT is lost, InTx finds out on another connection whether the COMMIT was done": each order has
+// exactly one outcome, and the buyer's retry gets it.
 func TestService_Place_ambiguousCommit(t *testing.T) {
 	t.Parallel()
 	const pass, drop, mute, hang = testserver.Pass, testserver.Drop, testserver.Mute, testserver.Hang
@@ -70,7 +70,7 @@ func TestService_Place_ambiguousCommit(t *testing.T) {
 			},
 			"not noticed at once":  {commits: fates{hang}, noticed: 1, there: true},
 			"not noticed for long": {commits: fates{hang}, want: order.ErrUnknownOutcome},
-			// "The COMMIT does not heed the cancellation of ctx", nor does the question what became of it.
+			// "The COMMIT ignores the cancellation of ctx", and so does the question for its outcome.
 			"done, cancelled":     {commits: fates{mute}, cancelled: true, there: true},
 			"not done, cancelled": {commits: fates{drop}, cancelled: true, want: context.Canceled},
 		} {

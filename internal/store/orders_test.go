@@ -52,7 +52,7 @@ func TestStore_Claims(t *testing.T) {
 	})
 }
 
-// "Reads of a database that does not answer are ErrBusy", and a ctx that ends is told as such.
+// "If the database does not answer, a read returns ErrBusy." The end of a ctx is reported as such.
 func TestStore_readsFail(t *testing.T) {
 	t.Parallel()
 	storetest.EachServer(t, func(t *testing.T, kind storetest.Kind) {
@@ -94,7 +94,8 @@ func TestStore_readsFail(t *testing.T) {
 	})
 }
 
-// "At most limit of the buyer's orders, the latest first: those placed before the one with the id before."
+// "At most limit of the buyer's orders, the latest first. If before is not empty, it returns the orders whose ids sort
+// before that id."
 func TestStore_OfBuyer(t *testing.T) {
 	t.Parallel()
 	storetest.Each(t, func(t *testing.T, st *store.Store) {
@@ -125,8 +126,8 @@ func TestStore_OfBuyer(t *testing.T) {
 	})
 }
 
-// "At most limit orders that are pending and due by the database's clock, sorted by ExpiresAt and ID: those that come
-// behind the order after."
+// "At most limit orders that are pending and due by the database's clock, sorted by ExpiresAt and ID. It returns only
+// orders that follow the order after."
 func TestStore_Due(t *testing.T) {
 	t.Parallel()
 	storetest.Each(t, func(t *testing.T, st *store.Store) {
@@ -155,8 +156,8 @@ func TestStore_Due(t *testing.T) {
 	})
 }
 
-// "LockOrders locks the rows of these orders until this transaction has ended, and returns those that exist, by their
-// ids. It does not wait for rows that other transactions have locked." The database's clock says which are due.
+// "LockOrders locks the rows of these orders until this transaction has ended, and returns the existing orders by
+// id. It does not wait for rows that other transactions have locked." The database's clock decides which are due.
 func TestTx_LockOrders(t *testing.T) {
 	t.Parallel()
 	storetest.Each(t, func(t *testing.T, st *store.Store) {
@@ -273,8 +274,8 @@ func TestTx_Open(t *testing.T) {
 	})
 }
 
-// "Bought returns the units of SKUs with a limit in pending and paid orders of buyers." "AddBought adds to what Bought
-// returns: the units of orders that are placed, or, below 0, of orders that are cancelled or have expired."
+// "Bought returns the units of limited SKUs in the pending and paid orders of buyers." "AddBought adds to the numbers that
+// Bought returns: units of placed orders or, negative, of orders that are cancelled or have expired."
 func TestTx_Bought(t *testing.T) {
 	t.Parallel()
 	type units = map[order.BuyerSKU]int64

@@ -44,7 +44,7 @@ func TestStore_Create(t *testing.T) {
 	})
 }
 
-// "Levels returns the SKUs of these lines. ErrUnknownSKU names the first that does not exist."
+// "Levels returns the SKUs of these lines. ErrUnknownSKU names the first SKU that does not exist."
 func TestStore_Levels(t *testing.T) {
 	t.Parallel()
 	storetest.Each(t, func(t *testing.T, st *store.Store) {

@@ -128,7 +128,7 @@ func TestTx_Take_optimisticSeesAvailableComeBack(t *testing.T) {
 	})
 }
 
-// "LockLevels is Levels, and keeps the rows locked until this transaction ends": a second buyer waits, and then
+// "LockLevels is like Levels, and keeps the rows locked until this transaction ends": a second buyer waits, and then
 // sees what is left.
 func TestTx_LockLevels(t *testing.T) {
 	t.Parallel()
@@ -166,8 +166,9 @@ func TestTx_LockLevels(t *testing.T) {
 	})
 }
 
-// "Move changes the levels of SKUs by one statement, all or none, and records the movements. Those of a SKU write their
-// highest fence, except if that is 0. ErrChanged: nothing was moved, since units were missing, or a row had a fence as high."
+// "Move changes the levels of SKUs by one statement, all or none, and records the movements. It writes the
+// highest fence of a SKU's movements to the row, unless that fence is 0. ErrChanged: nothing was moved, because units were
+// missing or the fence of a row was not lower."
 func TestTx_Move(t *testing.T) {
 	t.Parallel()
 	storetest.Each(t, func(t *testing.T, st *store.Store) {
@@ -219,8 +220,8 @@ func TestSchema_countsAreNeverNegative(t *testing.T) {
 	})
 }
 
-// "TryLevels is LockLevels, except that after this time, or three times as long if all are locked, it leaves out the SKUs
-// whose rows another transaction has locked."
+// "TryLevels is like LockLevels, but waits only for the time within, or three times as long if all rows are locked. Then it
+// leaves out the SKUs whose rows another transaction has locked."
 func TestTx_TryLevels(t *testing.T) {
 	t.Parallel()
 	storetest.EachServer(t, func(t *testing.T, kind storetest.Kind) {

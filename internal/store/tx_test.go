@@ -84,8 +84,8 @@ func TestStore_InTx_rollsBack(t *testing.T) {
 	})
 }
 
-// "A deadlock runs fn again, a few times": two orders take the same SKUs in opposite order, and neither takes its
-// second before both have their first.
+// "After a deadlock, InTx runs fn again, a few times": two orders take the same SKUs in opposite order, and neither
+// takes its second before both have their first.
 func TestStore_InTx_retriesADeadlock(t *testing.T) {
 	t.Parallel()
 	storetest.EachServer(t, func(t *testing.T, kind storetest.Kind) {
@@ -214,7 +214,7 @@ func TestStore_InTx_heedsContextUntilCommit(t *testing.T) {
 	})
 }
 
-// "If the question also fails, or no order was placed, the error is ErrUnknownOutcome": the transaction was done, or not. A
+// "If InTx cannot find out, or no order was placed, it returns ErrUnknownOutcome": the transaction was done, or not. A
 // connection that is lost before the COMMIT is ErrBusy: nothing was changed.
 func TestStore_InTx_connectionIsLost(t *testing.T) {
 	t.Parallel()
@@ -250,8 +250,8 @@ func TestStore_InTx_connectionIsLost(t *testing.T) {
 	})
 }
 
-// "ClaimKeys writes the rows of idempotency keys, each for the ID of an order, in the sequence of their primary key. It
-// returns the keys that are on record already." "FreeKeys deletes rows that this transaction has written."
+// "ClaimKeys writes the rows of idempotency keys, each for the ID of an order, in the order of their primary keys. It
+// returns the keys that are already on record." "FreeKeys deletes the rows of keys that this transaction has claimed."
 func TestTx_ClaimKeys_batch(t *testing.T) {
 	t.Parallel()
 	storetest.Each(t, func(t *testing.T, st *store.Store) {
