@@ -16,8 +16,8 @@ import (
 	"example.com/shop/internal/store/storetest"
 )
 
-// "one transaction, whatever SKUs they want": carts, in any order of their lines, and single units. "An order that is
-// refused delays no other order of the batch": all others are placed in the same transaction.
+// "One transaction, for any SKUs": carts, in any order of their lines, and single units. "A refused order delays no other
+// order of the batch": all others are placed in the same transaction.
 func TestBatch_oneFails(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
@@ -77,8 +77,8 @@ func TestBatch_oneFails(t *testing.T) {
 	}
 }
 
-// Orders are written "as they will be if the SKUs are sold at the same terms as the last time, and mended if not": what a
-// batch has not placed, or at other terms, leaves no row.
+// place "predicts the orders by the last known terms of the SKUs, and mends them later if the terms have changed": an order
+// that a batch has not placed, or has placed at other terms, leaves no wrong row.
 func TestBatch_mends(t *testing.T) {
 	t.Parallel()
 	storetest.Each(t, func(t *testing.T, db *store.Store) {
@@ -161,8 +161,9 @@ func TestBatch_oneOrderOfEach(t *testing.T) {
 	})
 }
 
-// "After a batch that left nothing of a SKU, its next buyers wait in a queue of their own: its leader reads the stock without a
-// transaction, and refuses them for as long as nothing is left." It needs no lease for that.
+// "After a batch that left nothing of a SKU, the next buyers of this SKU wait in a queue of their own. The leader of
+// that queue reads the stock without a transaction, and refuses the buyers for as long as nothing is left." It needs no
+// lease.
 func TestBatch_soldOut(t *testing.T) {
 	t.Parallel()
 	storetest.Each(t, func(t *testing.T, db *store.Store) {

@@ -37,8 +37,8 @@ func (w *watched) config(c *config) {
 	c.wrap = func(next strategy.Locker) strategy.Locker { w.Locker = next; return w }
 }
 
-// "If they cannot be had in time, because their holder has crashed or the lock's store does not answer, the batch sells
-// without"; "after a failed wait, batches wait only retryWait for that SKU's lease, until one gets it".
+// "If a lease is not granted in time, because its holder has crashed or the lock's store does not answer, the batch sells
+// without it"; "after a failed wait for the lease of a SKU, batches wait for it only for retryWait, until one gets it".
 func TestLanes_withoutLeases(t *testing.T) {
 	t.Parallel()
 	storetest.Each(t, func(t *testing.T, db *store.Store) {
@@ -79,7 +79,8 @@ func (s silent) Acquire(ctx context.Context, c lock.Claim) (lock.Grant, error) {
 	}
 }
 
-// The same of a store that does not answer before all orders are placed; "after two failed waits in a row for any SKU's".
+// The same of a store that does not answer before all orders are placed; "after two failed waits in a row, so do the
+// waits for all leases".
 func TestLanes_silentStore(t *testing.T) {
 	t.Parallel()
 	storetest.Each(t, func(t *testing.T, db *store.Store) {
@@ -115,8 +116,8 @@ func (h heldUp) TryLevels(skus []string, within time.Duration) (order.Levels, er
 	return h.Tx.TryLevels(skus, within)
 }
 
-// "A holder whose lease has ended is harmless for the same reason": it is held up after it was given the lease, another
-// instance sells under the next one, and then it sells what is left.
+// "So a holder whose lease has ended is also harmless": the holder is paused after it got the lease, another instance sells
+// under the next lease, and then the holder sells the rest.
 func TestLanes_lateHolder(t *testing.T) {
 	t.Parallel()
 	storetest.EachServer(t, func(t *testing.T, kind storetest.Kind) { // SQLite has one writer

@@ -15,20 +15,21 @@ import (
 
 // batch is one attempt of a transaction.
 type batch struct {
-	requests       []*request             // not refused so far; in the end, those that are done
-	claimed        []order.BuyerKey       // keys that it has written
-	early          map[string]order.Order // that are written before the stock is read, by id
-	levels         order.Levels           // of the rows that it has locked; from decide on, as they will be
-	ahead          time.Duration          // of the database's clock to this process's
-	fences         map[string]int64       // of the leases, by SKU; none for a SKU that is sold without
+	requests       []*request             // not refused so far; in the end, the placed or ended ones
+	claimed        []order.BuyerKey       // keys that this attempt has written
+	early          map[string]order.Order // by id, the orders that are written before the stock is read
+	levels         order.Levels           // of the locked rows; from decide on, as they will be
+	ahead          time.Duration          // by which the database's clock is ahead of this process's
+	fences         map[string]int64       // of the leases, by SKU; none for a SKU without a lease
 	lockedByOthers []string               // SKUs whose row another transaction has locked
 }
 
-// errRead rolls back an attempt that only reads. Unlike order.ErrNothing, it refuses nobody: the store has nothing to confirm.
+// errRead rolls back an attempt that only reads. Unlike order.ErrNothing, it refuses no request, so that the store has
+// nothing to confirm.
 var errRead = errors.New("nothing is decided")
 
-// inTx runs do in a transaction, again after a deadlock. Without an error, the attempt that it returns is committed, or has
-// changed nothing.
+// inTx runs do in a transaction, and again after a deadlock. It returns the last attempt. Without an error, this attempt is
+// committed or has changed nothing.
 func (s *Seller) inTx(ctx context.Context, requests []*request, do func(order.Tx, *batch) error) (b *batch, err error) {
 	err = s.Store.InTx(ctx, func(tx order.Tx) error {
 		for _, r := range requests {
@@ -58,7 +59,7 @@ func (s *Seller) inTx(ctx context.Context, requests []*request, do func(order.Tx
 	return b, nil
 }
 
-// context returns the ctx of a batch, which has the values of the first buyer's, and does not end with it.
+// context returns the ctx of a batch. It has the values of the first buyer's ctx, but does not end with it.
 func (s *Seller) context(buyers []*request) (context.Context, context.CancelFunc) {
 	ctx := context.WithoutCancel(buyers[0].ctx)
 	if s.Share != nil {
@@ -67,9 +68,9 @@ func (s *Seller) context(buyers []*request) (context.Context, context.CancelFunc
 	return context.WithTimeout(ctx, batchTimeout)
 }
 
-// lockBuyers locks the rows of the buyers of requests with a key. One transaction at a time places orders of a buyer: its
-// pending orders can be counted, and no other transaction claims its keys, for which an INSERT would wait. If another
-// transaction has locked a row, the request waits behind.
+// lockBuyers locks the rows of the buyers of requests with a key. So only one transaction at a time places orders of a
+// buyer: it can count the buyer's pending orders, and its INSERT of a key waits for no other transaction. If another
+// transaction has locked the row, the request waits behind.
 func (s *Seller) lockBuyers(tx order.Tx, b *batch) error {
 	others, err := tx.LockBuyers(order.Map(b.where(hasKey).requests, func(r *request) string { return r.key.Buyer })...)
 	b.keep(func(r *request) bool {
@@ -81,8 +82,8 @@ func (s *Seller) lockBuyers(tx order.Tx, b *batch) error {
 	return err
 }
 
-// lockRows locks and reads the rows of the SKUs of requests for which moves returns true. If another transaction keeps a row
-// locked, the request waits behind, or fails if it does not wait.
+// lockRows locks and reads the rows of the SKUs of those requests for which moves returns true. If another transaction
+// keeps a row locked, the request waits behind or, with NoWait, fails.
 func (s *Seller) lockRows(tx order.Tx, b *batch, moves func(*request) bool) (err error) {
 	b.levels, err = tx.TryLevels(b.where(moves).skus(), s.Patience)
 	if err != nil {
@@ -142,7 +143,7 @@ func (s *Seller) awaitRows(buyers []*request) error {
 	return nil
 }
 
-// claimKeys claims the requests' keys, and leaves out those whose key is on record.
+// claimKeys claims the keys of the requests, and leaves out requests whose key is already on record.
 func (b *batch) claimKeys(tx order.Tx) error {
 	claims := order.Map(b.where(hasKey).requests, func(r *request) order.UsedKey {
 		return order.UsedKey{Order: order.Order{ID: r.order.ID, Buyer: r.key.Buyer, Key: r.key.Key}, Fingerprint: r.fingerprint}
@@ -159,13 +160,13 @@ func (b *batch) claimKeys(tx order.Tx) error {
 	return err
 }
 
-// freeKeys frees the keys of requests that were left out since they were claimed.
+// freeKeys frees the claimed keys of requests that were left out since.
 func (b *batch) freeKeys(tx order.Tx) error {
 	kept := order.Map(b.requests, func(r *request) order.BuyerKey { return r.key })
 	return tx.FreeKeys(slices.DeleteFunc(b.claimed, func(k order.BuyerKey) bool { return slices.Contains(kept, k) })...)
 }
 
-// move counts the units of the request's order as moved.
+// move moves the units of the request's order in the levels of the batch.
 func (b *batch) move(r *request) {
 	for _, line := range r.order.Lines {
 		sku, change := b.levels.SKUs[line.SKU], r.kind().Change(line.Units)

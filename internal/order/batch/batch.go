@@ -14,69 +14,69 @@ import (
 	"example.com/shop/internal/stock"
 )
 
-// Sources are the files of this package, to be shown in lessons.
+// Sources are the files of this package, which lessons show.
 //
 //go:embed *.go
 var Sources embed.FS
 
 const (
-	// A batch takes no further request once it has maxLines lines: each buyer waits for all of it, and a few hundred share
-	// the cost of a commit well enough. An order whose lines are not read yet counts for unreadLines.
+	// Once a batch has maxLines lines, it takes no further request: each buyer waits for the whole batch, and a few hundred
+	// lines share the cost of a commit well enough. An order whose lines are not read yet counts as unreadLines.
 	maxLines    = 256
 	unreadLines = 4
 
-	// After Patience, the buyers of SKUs whose rows are locked wait by themselves, for rowTimeout at most; pollTime passes
-	// between two looks at the rows.
+	// If the rows of SKUs are still locked after Patience, the buyers of these SKUs wait in the queue behind, for
+	// rowTimeout at most. Its leader looks at the rows every pollTime.
 	rowTimeout = 5 * time.Second
 	pollTime   = 20 * time.Millisecond
 
-	// gatherTime is how long requests gather: behind a batch of several, since the buyers that were answered come back at
-	// about the same time, and before the stock of what was sold out is read.
+	// gatherTime is the time for which requests gather after a batch of several, because the answered buyers come back at
+	// about the same time. They also gather before the stock of sold-out SKUs is read.
 	gatherTime = time.Millisecond
 
-	// maxKnown is how many SKUs are remembered as the last batch has left them.
+	// maxKnown is the number of SKUs whose last level is remembered.
 	maxKnown = 10_000
 
-	// batchTimeout is the time limit of a batch, longer than a transaction's own.
+	// batchTimeout limits a batch. It is longer than the time limit of a transaction.
 	batchTimeout = 40 * time.Second
 )
 
-// Config is what a Seller needs. Its functions may be nil; they are called by many goroutines at once, and must not block.
+// Config is what a Seller needs. Its functions may be nil. Many goroutines call them at once, and they must not block.
 type Config struct {
 	strategy.Shop
 
-	// Locker takes the leases of the SKUs that a batch sells; nil to sell without. A batch waits for LeaseWait, and then sells
-	// without; 0 means 500 ms.
+	// Locker takes the leases of the SKUs that a batch sells; nil to sell without leases. A batch waits for a lease for
+	// LeaseWait, and then sells without it; 0 means 500 ms.
 	Locker    strategy.Locker
 	LeaseWait time.Duration
 
-	// Patience is how long a batch waits for rows of the stock that other transactions have locked, three times as long if
-	// all are; 0 means 250 ms.
+	// Patience is the time for which a batch waits for stock rows that other transactions have locked. It waits three
+	// times as long if all its rows are locked. 0 means 250 ms.
 	Patience time.Duration
 
-	// Share returns the ctx of a step that is taken for several buyers at once, so that an observer of the Store knows for
-	// whom: buyers are the ctx of their calls.
+	// Share returns the ctx of a step that serves several buyers, so that an observer of the Store knows these buyers. The
+	// argument buyers has the ctx of their calls.
 	Share func(ctx context.Context, buyers []context.Context) context.Context
 
 	OnBatch  func(orders int) // called with the number of orders that one transaction placed
-	OnLeases func(err error)  // called with why a batch sells without leases, or nil when it has them
+	OnLeases func(err error)  // called with the reason why a batch sells without leases, or nil if it has leases
 }
 
-// Seller sells for one instance, and ends its orders. It may be used by many goroutines at once.
+// Seller places and ends orders for one instance. It may be used by many goroutines at once.
 type Seller struct {
 	Config
 	leaders sync.WaitGroup
 
 	mu             sync.Mutex
-	selling        queue                // orders to be placed
-	soldOut        queue                // orders to be placed, of an SKU that was sold out
-	ending         queue                // orders to be ended
+	selling        queue                // orders to place
+	soldOut        queue                // orders to place, of a SKU that was sold out
+	ending         queue                // orders to end
 	behind         queue                // orders of both kinds whose rows another transaction has locked
-	unleased       map[string]bool      // keys of leases that could not be had
+	unleased       map[string]bool      // keys of leases that were not granted
 	lockedByOthers map[string]bool      // SKUs whose row another transaction had locked
-	failures       int                  // waits for leases since the last that succeeded
+	failures       int                  // failed waits for leases since the last success
 	known          map[string]stock.SKU // as the last batch has left them
-	ahead          time.Duration        // of the database's clock to this process's
+	ahead          time.Duration        // by which the database's clock is ahead of this process's
 }
 
 // New returns the Seller of an instance.
@@ -105,18 +105,18 @@ func (s *Seller) await(r *request) error {
 		r.answer <- r.left()
 	}
 	s.mu.Unlock()
-	return <-r.answer // if it was in no queue, the order is being decided
+	return <-r.answer // a request in no queue is being decided
 }
 
-// Queued returns how many requests wait.
+// Queued returns the number of waiting requests.
 func (s *Seller) Queued() int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return len(s.selling.requests) + len(s.soldOut.requests) + len(s.ending.requests) + len(s.behind.requests)
 }
 
-// Close answers the waiting requests with lock.ErrClosed, waits for the batches that are being served, and lets no more
-// requests in. Calling it again is safe.
+// Close answers the waiting requests with lock.ErrClosed, waits for the batches that are being served, and refuses further
+// requests. Calling it again is safe.
 func (s *Seller) Close() {
 	s.mu.Lock()
 	for _, q := range []*queue{&s.selling, &s.soldOut, &s.ending, &s.behind} {

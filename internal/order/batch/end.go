@@ -25,13 +25,13 @@ func (s *Seller) End(ctx context.Context, endings ...*order.Ending) {
 	s.ending.join(requests...)
 	for i, e := range endings {
 		e.Err = s.await(requests[i])
-		if errors.Is(e.Err, lock.ErrNotAcquired) { // no lock is asked for
+		if errors.Is(e.Err, lock.ErrNotAcquired) { // the end of an order asks for no lock
 			e.Err = fmt.Errorf("%w: %s", order.ErrBusy, e.Err.Error())
 		}
 	}
 }
 
-// end ends the orders of a batch that can be ended, in one transaction.
+// end ends, in one transaction, those orders of a batch that can end.
 func (s *Seller) end(requests []*request) error {
 	ctx, cancel := s.context(requests)
 	defer cancel()
@@ -62,7 +62,7 @@ func (s *Seller) endOrders(tx order.Tx, b *batch) error {
 		return err
 	}
 
-	// What is left of the batch ends.
+	// The requests that are left end.
 	if len(b.requests) == 0 {
 		return order.ErrNothing
 	}
@@ -84,8 +84,8 @@ func (s *Seller) endOrders(tx order.Tx, b *batch) error {
 	return tx.AddBought(b.levels.Limited(-1, released.orders()...))
 }
 
-// stays reports whether the request stays in the batch: its order ends as requested, has ended so before, or refuses a payment,
-// which is recorded. Otherwise the request says why not.
+// stays reports whether the request stays in the batch: its order ends as requested, has already ended as requested, or
+// refuses a payment, which is recorded. Otherwise stays sets the outcome of the request.
 func (s *Seller) stays(r *request, orders map[string]order.Found) bool {
 	e := r.ending
 	found, exists := orders[e.Order.ID]
@@ -112,8 +112,8 @@ func (s *Seller) stays(r *request, orders map[string]order.Found) bool {
 // pays reports whether the request is a payment of the provider.
 func (r *request) pays() bool { return r.ending.Payment.ID != "" }
 
-// recordPayments records the payments of the batch. A payment on record gets its first answer again. An order that its buyer
-// pays on the buyer's own word also gets a payment, so that each paid order has one.
+// recordPayments records the payments of the batch. A payment that is already on record gets its first answer again. If a
+// buyer pays without a payment service, recordPayments makes a payment, so that each paid order has one.
 func (b *batch) recordPayments(tx order.Tx) error {
 	var payments []order.Payment
 	for _, r := range b.requests {

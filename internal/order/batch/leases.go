@@ -11,22 +11,23 @@ import (
 	"example.com/shop/internal/order/strategy"
 )
 
-// retryWait is how long a batch waits for leases that could not be had the last time.
+// retryWait is the time for which a batch waits for a lease that was not granted the last time.
 const retryWait = 20 * time.Millisecond
 
-// leases are what a batch was granted for its SKUs.
+// leases are the leases of a batch's SKUs.
 type leases struct {
 	seller *Seller
 	ctx    context.Context //nolint:containedctx // of the batch
 	asked  bool
 	held   strategy.Leases    // nil for none
-	cancel context.CancelFunc // of the ctx that bounds the wait, and then the renewals: one at most follows its end
+	cancel context.CancelFunc // ends the wait, and then the renewals, of which one may still follow
 }
 
-// acquire waits for the lease of the SKU that most orders of the batch want, and takes the leases of its other SKUs that are
-// free. The transaction waits for the rows of the rest. After LeaseWait it returns without any, as the transaction cannot
-// oversell. After a failed wait, batches wait only retryWait for that SKU's lease, until one gets it, and after two failed
-// waits in a row for any SKU's. A further attempt of the transaction keeps what the first was given.
+// acquire waits for the lease of the SKU that most orders of the batch want, and takes the leases of the other SKUs
+// that are free. The transaction waits for the rows of the rest. After LeaseWait, acquire returns without a lease,
+// because the transaction cannot oversell. After a failed wait for the lease of a SKU, batches wait for it only for
+// retryWait, until one gets it; after two failed waits in a row, so do the waits for all leases. A further attempt of
+// the transaction keeps the leases of the first.
 func (l *leases) acquire(b *batch) {
 	s := l.seller
 	if s.Locker == nil || l.asked || len(b.requests) == 0 {
@@ -58,7 +59,7 @@ func (l *leases) acquire(b *batch) {
 	s.failures = 0
 }
 
-// wanted returns the keys of the SKUs' leases, first those of the SKUs that most orders want.
+// wanted returns the keys of the SKUs' leases, those first that most orders want.
 func (b *batch) wanted() []string {
 	orders := map[string]int{}
 	for _, line := range b.lines() {
@@ -69,9 +70,9 @@ func (b *batch) wanted() []string {
 	})
 }
 
-// fences returns the fences of the leases for the rows of the stock, which this transaction has locked. A SKU whose row has
-// the same or a higher fence is sold without one: either the lease has passed to another holder, or the lock's store has lost
-// its memory.
+// fences returns the fences of the leases for the stock rows that this transaction has locked. If the row of a SKU has
+// the same or a higher fence, the SKU is sold without a fence: the lease has passed to another holder, or the lock's
+// store has lost its data.
 func (l *leases) fences(levels order.Levels) map[string]int64 {
 	fences := map[string]int64{}
 	if l.held == nil {
@@ -85,7 +86,7 @@ func (l *leases) fences(levels order.Levels) map[string]int64 {
 	return fences
 }
 
-// release gives the leases back. It waits for LeaseWait at most; a slower store answers in the background.
+// release releases the leases. It waits for LeaseWait at most; a slower release goes on in the background.
 func (l *leases) release() {
 	if l.cancel != nil {
 		defer l.cancel()
@@ -96,7 +97,7 @@ func (l *leases) release() {
 	released := make(chan struct{})
 	l.seller.leaders.Go(func() {
 		defer close(released)
-		_ = l.held.Release() // an error changes nothing: what is committed stays
+		_ = l.held.Release() // an error does not change what is committed
 	})
 	select {
 	case <-released:

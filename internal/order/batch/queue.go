@@ -16,25 +16,25 @@ import (
 // request is one call of Sell or End that waits for its answer.
 type request struct {
 	ctx    context.Context //nolint:containedctx // the caller's
-	draft  *order.Draft    // to be placed; nil for a call of End
+	draft  *order.Draft    // nil for a call of End
 	ending *order.Ending   // nil for a call of Sell
 	order  *order.Order    // of the draft or the ending
 	key    order.BuyerKey
-	alone  []string   // the order, the payment, the buyer of a key: no two requests of a batch have one in common
+	alone  []string   // ids of the order, the payment and the buyer of a key: no two requests of a batch share one
 	answer chan error // capacity 1
-	since  time.Time  // when it began to wait behind
+	since  time.Time  // when the request began to wait behind
 
 	fingerprint string // of the request
-	queue       *queue // in which it waits, nil for none; guarded by the Seller's mu, as is leaves
-	leaves      bool   // its caller waits for no other queue
+	queue       *queue // in which the request waits, nil for none; the Seller's mu guards queue and leaves
+	leaves      bool   // the caller does not wait in another queue
 
-	// What was decided last. If all are empty, it is done.
-	refusal error          // why it is not
-	used    *order.UsedKey // an earlier request has its key
-	next    *queue         // in which it waits on
+	// The last decision. If all are empty, the order is placed or ended.
+	refusal error          // the reason why it is not
+	used    *order.UsedKey // the use of its key by an earlier request
+	next    *queue         // the queue in which the request goes on waiting
 }
 
-// newRequest returns a request. Its draft or ending is to be set.
+// newRequest returns a request. The caller sets its draft or ending.
 func newRequest(ctx context.Context, o *order.Order, key, fingerprint string) *request {
 	r := &request{
 		ctx: ctx, order: o, key: order.BuyerKey{Buyer: o.Buyer, Key: key}, fingerprint: fingerprint,
@@ -46,7 +46,7 @@ func newRequest(ctx context.Context, o *order.Order, key, fingerprint string) *r
 	return r
 }
 
-// kind is how the request moves the units of its order.
+// kind returns the kind of movement that the request makes.
 func (r *request) kind() stock.Kind {
 	switch {
 	case r.draft != nil:
@@ -58,7 +58,7 @@ func (r *request) kind() stock.Kind {
 	}
 }
 
-// reset forgets what was decided.
+// reset forgets the last decision.
 func (r *request) reset() {
 	r.refusal, r.used, r.next = nil, nil, nil
 	if r.ending != nil {
@@ -66,8 +66,8 @@ func (r *request) reset() {
 	}
 }
 
-// reply answers a request by what was decided. err is the outcome of what was to be done: if that has failed, it refuses
-// no other request.
+// reply answers a request by the last decision. err is the outcome of the transaction: if it has failed, its decisions
+// refuse no request.
 func (r *request) reply(err error) {
 	if r.ending != nil && (r.used != nil || r.refusal != nil) {
 		r.ending.Moved = false
@@ -85,7 +85,7 @@ func (r *request) reply(err error) {
 	r.answer <- err
 }
 
-// left is the error of a request whose ctx has ended.
+// left returns the error for a request whose ctx has ended.
 func (r *request) left() error {
 	err := fmt.Errorf("queue of orders: %w: %w: %w", lock.ErrNotAcquired, r.ctx.Err(), context.Cause(r.ctx))
 	if errors.Is(err, context.DeadlineExceeded) {
@@ -96,20 +96,20 @@ func (r *request) left() error {
 
 var errClosed = fmt.Errorf("queue of orders: %w: %w", lock.ErrNotAcquired, lock.ErrClosed)
 
-// queue holds requests in the order of their arrival. Its leader, a goroutine that runs as long as there are any, takes
-// batches of them and serves one after the other.
+// queue holds requests in the order of their arrival. Its leader is a goroutine that runs as long as there are
+// requests. The leader serves them, batch after batch.
 type queue struct {
 	seller *Seller
 	serve  func([]*request)
 	pause  time.Duration // before a batch is taken
 
-	// Guarded by the Seller's mu: a request may move from one queue to another.
+	// The Seller's mu guards the following fields, because a request may move from one queue to another.
 	requests []*request
 	leading  bool
 	closed   bool
 }
 
-// join puts requests at the end of the queue. The first one starts the leader.
+// join puts requests at the end of the queue. The first request starts the leader.
 func (q *queue) join(requests ...*request) {
 	q.seller.mu.Lock()
 	defer q.seller.mu.Unlock()
@@ -161,8 +161,8 @@ func (q *queue) leadLocked() {
 	}
 }
 
-// take removes a batch from the queue: the first requests, as long as their lines fit, one of each buyer. If there are
-// none, the leader has to end.
+// take removes a batch from the queue: the first requests, as long as their lines fit, one of each buyer. If the batch is
+// empty, the leader must end.
 func (q *queue) take() (batch []*request) {
 	q.seller.mu.Lock()
 	defer q.seller.mu.Unlock()

@@ -52,9 +52,9 @@ func (s *Seller) sell(buyers []*request) {
 	})
 }
 
-// place is one attempt of the transaction. It writes the orders before it asks for the leases, for which the instances queue:
-// no other transaction waits for these rows. They are written as they will be if the SKUs are sold at the same terms as the
-// last time, and mended if not.
+// place is one attempt of the transaction. The instances queue for the leases, so place first writes the orders, whose
+// rows no other transaction waits for. It predicts the orders by the last known terms of the SKUs, and mends them later
+// if the terms have changed.
 func (s *Seller) place(tx order.Tx, b *batch, leases *leases) error {
 	if err := s.lockBuyers(tx, b); err != nil {
 		return err
@@ -76,7 +76,7 @@ func (s *Seller) place(tx order.Tx, b *batch, leases *leases) error {
 	if err := s.lockRows(tx, b, all); err != nil {
 		return err
 	}
-	// The predicted time of the orders stays if it is less than a second off: otherwise each of them had to be mended.
+	// If the predicted time is less than a second off, it stays: otherwise every order would have to be mended.
 	if b.levels.At.Sub(recalled.At).Abs() < time.Second {
 		b.levels.At = recalled.At
 	}
@@ -85,7 +85,7 @@ func (s *Seller) place(tx order.Tx, b *batch, leases *leases) error {
 	}
 	b.decide(limits)
 
-	// What is left of the batch is placed.
+	// The orders that are left are placed.
 	if len(b.requests) == 0 {
 		return order.ErrNothing
 	}
@@ -100,14 +100,14 @@ func (s *Seller) place(tx order.Tx, b *batch, leases *leases) error {
 		return err
 	}
 	b.fences = leases.fences(b.levels)
-	// The rows are locked, the units are there, and the fences are higher: Move changes all of them.
+	// The rows are locked, the units are available, and the fences are higher: Move changes all rows.
 	if err := tx.Move(b.movements(b.levels.At)...); err != nil {
 		return err
 	}
 	return tx.AddBought(b.levels.Limited(1, b.orders()...))
 }
 
-// predict returns the orders as they will be placed by these levels, which may be out of date or of some SKUs alone.
+// predict returns the orders as these levels would place them. The levels may be outdated, and may lack SKUs.
 func (b *batch) predict(levels order.Levels, limits order.Limits) (orders []order.Order) {
 	b.early = map[string]order.Order{}
 	for _, r := range b.requests {
@@ -119,8 +119,8 @@ func (b *batch) predict(levels order.Levels, limits order.Limits) (orders []orde
 	return orders
 }
 
-// mend returns the orders that were written early and are refused or placed otherwise, and those that are still to be
-// written.
+// mend compares the predicted orders with the decided ones. It returns the ids of the wrong orders, to delete, and the
+// missing orders, to write.
 func (b *batch) mend() (wrong []string, missing []order.Order) {
 	for _, o := range b.orders() {
 		early, written := b.early[o.ID]
@@ -133,7 +133,7 @@ func (b *batch) mend() (wrong []string, missing []order.Order) {
 	return slices.Sorted(maps.Keys(b.early)), missing
 }
 
-// recall returns the SKUs that are known, and the time by the database's clock, as far as is known.
+// recall returns the remembered levels of the SKUs, and an estimate of the database's time.
 func (s *Seller) recall(skus []string) order.Levels {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -146,8 +146,8 @@ func (s *Seller) recall(skus []string) order.Levels {
 	return levels
 }
 
-// decide refuses the orders that cannot be placed, now that the rows that decide are locked. Each takes its units from
-// those behind it.
+// decide refuses the orders that cannot be placed. The rows are locked. Each order takes its units before the orders
+// behind it are decided.
 func (b *batch) decide(limits order.Limits) {
 	b.keep(func(r *request) bool {
 		r.refusal = b.refusal(r, limits)
@@ -158,7 +158,7 @@ func (b *batch) decide(limits order.Limits) {
 	})
 }
 
-// refusal prices the order by the locked rows, and returns why it is not placed.
+// refusal prices the order by the locked rows, and returns the reason if the order cannot be placed.
 func (b *batch) refusal(r *request, limits order.Limits) error {
 	if r.ctx.Err() != nil {
 		return r.left() // the client may have been refused by another instance meanwhile
@@ -172,10 +172,10 @@ func (b *batch) refusal(r *request, limits order.Limits) error {
 	return limits.Over(r.draft.Order)
 }
 
-// refuse answers buyers of SKUs of which nothing was left. Those that find something after all, and no order of their key, are
-// sold to.
+// refuse answers the buyers of SKUs that were sold out. If units are available again, and the key is not on record, the
+// request moves to the queue selling.
 //
-// The stock is read before the keys: if an earlier request of a buyer took the last units, its key is on record by
+// refuse reads the stock before the keys: if an earlier request of a buyer took the last units, its key is on record by
 // then.
 func (s *Seller) refuse(buyers []*request) error {
 	ctx, cancel := s.context(buyers)
