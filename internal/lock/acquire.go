@@ -10,26 +10,26 @@ import (
 )
 
 // queue holds the callers of this process that wait for one key. It exists while the process holds the key or asks the
-// store for it. Locker.mu guards its fields.
+// store for the key. Locker.mu guards its fields.
 type queue struct {
 	key     string
 	tenure  *tenure   // of the key; nil while it is not held
-	asking  *waiter   // that asks the store; nil while the key is held or given back
+	asking  *waiter   // asks the store; nil while the key is held or being released
 	waiting list.List // of *waiter
 }
 
 // waiter is one call of Acquire, until it returns.
 type waiter struct {
 	*Locker
-	queue   *queue          // nil if it is answered without one
-	lease   *Lease          // the caller's, if it is granted
+	queue   *queue          // nil if the call is answered without a queue
+	lease   *Lease          // for the caller, if it is granted
 	caller  context.Context // as given to Acquire; its methods are user code
 	began   time.Time
 	ctx     context.Context    // ends when the call has to return
-	stop    context.CancelFunc // of the timer for MaxWait; nil while there is none
+	stop    context.CancelFunc // of the timer for MaxWait; nil without a timer
 	wait    bool               // false: TryAcquire
-	woken   chan bool          // capacity 1: true if it was handed the lease, false if it has to ask the store
-	owner   string             // under which this process is in the store's queue already; empty if it is not
+	woken   chan bool          // capacity 1: true if the waiter was handed the lease, false if it has to ask the store
+	owner   string             // the name of this process in the store's queue; empty if it is not in the queue
 	element *list.Element      // in queue.waiting; guarded by Locker.mu
 }
 
@@ -65,7 +65,7 @@ func (w *waiter) acquire() (*Lease, error) {
 	return w.lease, nil
 }
 
-// obtain gets the waiter its lease: from the holder in this process, by hand-off, or from the store.
+// obtain gets the lease: from the holder in this process, by a hand-off, or from the store.
 func (w *waiter) obtain() error {
 	key := w.lease.key
 	if err := checkKey(key); err != nil {
@@ -106,8 +106,8 @@ func checkKey(key string) error {
 	return nil
 }
 
-// enqueueLocked lets a call ask the store, or adds it to the key's queue. w.queue stays nil if the call has its answer
-// at once: an error, or another lease under the one that the caller holds already.
+// enqueueLocked lets a call ask the store, or adds it to the key's queue. If the call has its answer at once, w.queue stays
+// nil: the answer is an error, or another lease under the lease that the caller already holds.
 func (w *waiter) enqueueLocked(parent *Lease) error {
 	l, key := w.Locker, w.lease.key
 	q := l.queues[key]
@@ -132,7 +132,8 @@ func (w *waiter) enqueueLocked(parent *Lease) error {
 	return nil
 }
 
-// await waits until the waiter is woken: granted if it was handed the lease. ok is false if the call has to return first.
+// await waits until the waiter is woken. granted: the waiter was handed the lease. ok is false if the call has to
+// return first.
 func (w *waiter) await() (granted, ok bool) {
 	select {
 	case granted = <-w.woken:
@@ -149,7 +150,7 @@ func (w *waiter) await() (granted, ok bool) {
 	}
 }
 
-// leave ends the wait, and passes a wake-up on that has come meanwhile.
+// leave ends the wait. If a wake-up has come meanwhile, leave passes it on.
 func (w *waiter) leave() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -157,15 +158,15 @@ func (w *waiter) leave() {
 		w.queue.waiting.Remove(w.element)
 		return
 	}
-	if handed := <-w.woken; handed { // the channel has a value, since element is nil
+	if handed := <-w.woken; handed { // the channel has a value, because element is nil
 		w.work.Go(func() { _ = w.lease.Release() }) // its error is of no use to the caller
 		return
 	}
 	w.wakeNextLocked(w.queue, w.owner)
 }
 
-// wakeNextLocked lets the next waiter ask the store. owner is in the store's queue already, and so passed on; it may be
-// empty. Without a next waiter, that place is given up and the queue ends.
+// wakeNextLocked lets the next waiter ask the store. It passes on owner, which may have a place in the store's queue,
+// or may be empty. Without a next waiter, it gives up that place and ends the queue.
 func (l *Locker) wakeNextLocked(q *queue, owner string) {
 	q.asking = q.popLocked()
 	if q.asking != nil {
@@ -179,7 +180,7 @@ func (l *Locker) wakeNextLocked(q *queue, owner string) {
 	}
 }
 
-// popLocked takes the first waiter out of the queue; nil if there is none.
+// popLocked removes the first waiter from the queue, and returns it or nil.
 func (q *queue) popLocked() *waiter {
 	first := q.waiting.Front()
 	if first == nil {
@@ -190,8 +191,8 @@ func (q *queue) popLocked() *waiter {
 	return w
 }
 
-// acquireLoop asks the store until the waiter has its lease or has to return. One waiter of a queue at a time runs it;
-// if it ends without a lease, the next waiter goes on.
+// acquireLoop asks the store until the waiter has its lease or has to return. One waiter of a queue at a time runs it.
+// If it ends without a lease, the next waiter runs it.
 func (w *waiter) acquireLoop() error {
 	contended := false
 	for {
@@ -216,7 +217,7 @@ func (w *waiter) acquireLoop() error {
 			if err = w.beginTenure(sent, grant); err == nil {
 				return nil
 			}
-			// The caller has gone, the Locker closes, or the answer came too late for the lease to be trusted. The next
+			// The caller has given up, the Locker closes, or the answer came too late for the lease to be trusted. The next
 			// request goes to the end of the store's queue, so that another process with faster answers can get the key.
 			w.abandon()
 			if !w.wait || errors.Is(err, ErrClosed) {
@@ -226,7 +227,7 @@ func (w *waiter) acquireLoop() error {
 			continue
 		}
 		if !w.wait {
-			w.owner = "" // it is not in the store's queue
+			w.owner = "" // the owner is not in the store's queue
 			return w.failed(ErrHeld)
 		}
 		if told := w.opt.Observer.Contended; told != nil && !contended {
@@ -240,13 +241,13 @@ func (w *waiter) acquireLoop() error {
 	}
 }
 
-// shortest is the least time that a request has for its answer.
+// shortest is the shortest time limit of a request.
 const shortest = 250 * time.Millisecond
 
-// ask sends one request. A cancelled caller does not end it: the key is given back only after the answer, so that the
-// release does not overtake the request. The caller's deadline ends it. If little time is left until then, the request runs
-// in a goroutine of its own, and its key is given back after the answer; a goroutine for each request would cost more than
-// all else that an uncontended call does in this process.
+// ask sends one request. The cancellation of the caller does not end the request: the key is released only after the
+// answer, so that the release does not overtake the request. The caller's deadline ends the request. If the deadline is
+// near, the request runs in a goroutine of its own, and its key is released after the answer. A goroutine for every
+// request would cost more than the rest of an uncontended call.
 func (w *waiter) ask() (Grant, error) {
 	claim, sent := w.claim(), time.Now()
 	if end, ok := w.ctx.Deadline(); !ok || time.Until(end) >= shortest {
@@ -276,7 +277,7 @@ func (w *waiter) ask() (Grant, error) {
 	}
 }
 
-// send sends one request, which has until the end, if that is not zero, and not longer than a request's time limit.
+// send sends one request. It ends at end, if end is not zero, or at the time limit of a request.
 func (w *waiter) send(c Claim, end time.Time) (Grant, error) {
 	limit := time.Now().Add(w.requestTimeout())
 	if !end.IsZero() && end.Before(limit) {
@@ -288,8 +289,8 @@ func (w *waiter) send(c Claim, end time.Time) (Grant, error) {
 	return grant, noAnswer(ctx, err)
 }
 
-// abandon gives back what the owner may hold. The next request has another owner, so that a late release does not
-// concern it.
+// abandon releases the key that the owner may hold. The next request has another owner, so that a late release does not
+// affect it.
 func (w *waiter) abandon() {
 	w.releaseWithRetry(w.claim())
 	w.owner = ""
@@ -299,17 +300,17 @@ func (w *waiter) claim() Claim {
 	return Claim{Key: w.queue.key, Owner: w.owner, TTL: w.opt.TTL, Queue: w.wait}
 }
 
-// startTimer starts the timer for MaxWait. It is called before each wait that may be longer than one request: a call
-// that is answered at once does without.
+// startTimer starts the timer for MaxWait. It is called before each wait that may be longer than one request. So a call
+// that is answered at once needs no timer.
 func (w *waiter) startTimer() {
 	if w.stop == nil && w.opt.MaxWait >= 0 {
 		w.ctx, w.stop = context.WithDeadlineCause(w.ctx, w.began.Add(w.opt.MaxWait), ErrTimeout)
 	}
 }
 
-// reason returns why the call has to return, nil if it has not.
+// reason returns the reason why the call has to return, or nil if it may go on.
 func (w *waiter) reason() error {
-	own := context.Cause(w.ctx) // read first: if it is the caller's, the caller's has an error by now
+	own := context.Cause(w.ctx) // read first: if the caller's context is the cause, it has an error by now
 	err, cause := w.caller.Err(), context.Cause(w.caller)
 	switch {
 	case err == nil:
@@ -323,8 +324,8 @@ func (w *waiter) reason() error {
 	return cause
 }
 
-// failed returns why the call returns after an error: the reason, if there is one, or the error itself. A request may end
-// at the same deadline as the caller's time, whose timer may be later.
+// failed returns the error of the call after a failed request: the reason, if there is one, or the request's error. The
+// request may end at the caller's deadline before the timer of the caller's context fires.
 func (w *waiter) failed(err error) error {
 	if reason := w.reason(); reason != nil {
 		return reason

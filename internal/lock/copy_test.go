@@ -12,7 +12,7 @@ import (
 	"testing"
 )
 
-// "To use the package in another module, copy its .go and .lua files but for the tests; go-redis is all they need": as the
+// "To use the package in another module, copy its .go and .lua files without the tests. They need only go-redis": as the
 // README's commands do, which run at the root of the repository.
 func TestCopy(t *testing.T) {
 	t.Parallel()

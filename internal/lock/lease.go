@@ -9,11 +9,10 @@ import (
 	"time"
 )
 
-// Lease is the right to act on a key, until Release or until its context ends. It may be used by many goroutines at
-// once.
+// Lease is the right to act on a key, until Release or until its context ends. It may be used by many goroutines at once.
 //
-// A lease is not exclusion: a process that was paused can act after its lease has passed to another. What makes a write
-// safe is its Fence, compared by the database in the same transaction.
+// A lease is not exclusion: a process that was paused can act after its lease has passed to another process. A write is
+// safe if the database compares the lease's Fence in the same transaction.
 type Lease struct {
 	locker *Locker
 	key    string
@@ -21,39 +20,41 @@ type Lease struct {
 	cancel context.CancelCauseFunc
 
 	tenure *tenure // set once, when the lease is granted
-	parent *Lease  // under which it was taken; nil for the first lease of a holder
+	parent *Lease  // under whose context this lease was taken; nil for the first lease of a holder
 	fence  int64   // guarded by Locker.mu
-	done   bool    // no lease is taken under it any more; guarded by Locker.mu
+	done   bool    // no further lease is taken under this one; guarded by Locker.mu
 
 	release sync.Once
 	err     error // of Release
 }
 
-// leaseKey is the key under which a context has the latest lease of one Locker on a key.
+// leaseKey is the context key of the latest lease of one Locker on a key.
 type leaseKey struct {
 	locker *Locker
 	key    string
 }
 
-// Key returns the key that is locked.
+// Key returns the locked key.
 func (e *Lease) Key() string { return e.key }
 
-// Context returns a child of the context given to Acquire. It ends when the lease ends, or, of the first lease of a holder
-// that has taken the key several times, when the last does: context.Cause is then an ErrReleased, ErrLost or ErrClosed, or
-// that of the ctx given to Acquire. All that runs under this context counts as the holder of the key: see Locker.Acquire.
+// Context returns a child of the context given to Acquire. It ends when the lease ends. If a holder has taken the key
+// several times, the context of the first lease ends with the last. context.Cause is then an ErrReleased, ErrLost or
+// ErrClosed, or the cause of the ctx given to Acquire. All code under this context counts as the holder of the key: see
+// Locker.Acquire.
 func (e *Lease) Context() context.Context { return e.ctx }
 
-// Fence returns the lease's fencing token: higher than that of every earlier lease on the key. It is 0 if the backend
-// mints none.
+// Fence returns the lease's fencing token, which is higher than the token of every earlier lease on the key. It is 0 if the
+// backend mints no fences.
 func (e *Lease) Fence() int64 {
 	e.locker.mu.Lock()
 	defer e.locker.mu.Unlock()
 	return e.fence
 }
 
-// Remaining returns for how long the lease is trusted if it is not renewed any more, 0 if it is over. It reads the
-// monotonic clock, and so notices that the lease ran out while the process was paused, even before the context ends; not
-// that the machine was suspended, if its clock stood still as well, as Linux' does. Call it last before a commit.
+// Remaining returns the time for which the lease is trusted if it is not renewed any more, or 0 if the lease is over.
+// It reads the monotonic clock. So it notices, even before the context ends, that the lease ran out while the process
+// was paused. It does not notice a suspended machine whose clock stood still, as on Linux. Call it last before a
+// commit.
 func (e *Lease) Remaining() time.Duration {
 	e.locker.mu.Lock()
 	defer e.locker.mu.Unlock()
@@ -68,13 +69,13 @@ func (e *Lease) currentLocked() bool {
 	return slices.Contains(e.tenure.leases, e) && e.tenure.liveLocked()
 }
 
-// Raise lifts the lease's fence above a number that the guarded resource has seen already. That is needed when the
-// store's clock stepped back, so that it mints lower numbers than before: the package comment says when. The store
-// checks that the lease is still held: a caller that lost it gets ErrLost and no number. Read again what you are about
-// to write: another process may have written meanwhile.
+// Raise lifts the lease's fence above a number that the guarded resource has already seen. It is needed if the store's
+// clock stepped back and the store mints lower numbers than before: the package comment has the cases. The store checks
+// that the lease is still held: if the caller has lost it, the error is ErrLost and the fence stays. After Raise, read
+// the rows again that you are about to write, because another process may have written meanwhile.
 //
-// A number that leaves no room for those to come is refused: one of 1<<52 or more in Redis, whose scripts count in
-// doubles, and of 1<<62 or more anywhere.
+// A number that leaves no room for later fences is refused: 1<<52 or more in Redis, whose scripts count in doubles, and
+// 1<<62 or more in any store.
 func (e *Lease) Raise(ctx context.Context, above int64) (err error) {
 	defer func() {
 		if err != nil {
@@ -118,16 +119,16 @@ func (e *Lease) Raise(ctx context.Context, above int64) (err error) {
 	return err
 }
 
-// Release passes the key to the next caller that waits for it. It works also after the end of any context, and takes a
-// bounded time. ErrLost: the lease was over before. Calling it again does nothing and returns the first result.
+// Release passes the key to the next waiting caller. It works even after the end of any context, and takes a bounded time.
+// ErrLost: the lease was already over. Calling it again does nothing and returns the first result.
 //
-// A key that its holder has taken several times is free after the last release.
+// If the holder has taken the key several times, the last release frees the key.
 func (e *Lease) Release() error {
 	e.release.Do(e.doRelease)
 	return e.err
 }
 
-// releaseAll releases the lease and all those that were taken under it, and lets no more be taken.
+// releaseAll releases the lease and all leases that were taken under it. No further lease can be taken under it.
 func (e *Lease) releaseAll() error {
 	var under Leases
 	e.locker.mu.Lock()
@@ -141,7 +142,7 @@ func (e *Lease) releaseAll() error {
 		}
 	}
 	e.locker.mu.Unlock()
-	_ = under.Release() // which frees no key: e is still held, or all of them are lost
+	_ = under.Release() // frees no key: e is still held, or all leases are lost
 	return e.Release()
 }
 
@@ -153,7 +154,7 @@ func (e *Lease) doRelease() {
 	if !t.over {
 		t.leases = slices.DeleteFunc(t.leases, func(other *Lease) bool { return other == e })
 		if len(t.leases) == 0 && !t.liveLocked() {
-			t.endLocked(ErrLost) // its time has run out
+			t.endLocked(ErrLost) // the lease has run out
 		}
 	}
 	switch {
@@ -165,7 +166,7 @@ func (e *Lease) doRelease() {
 		return
 	case len(t.leases) > 0:
 		l.mu.Unlock()
-		if e != first { // the others' contexts are children of its own
+		if e != first { // the contexts of the other leases are children of the first one's
 			e.cancel(ErrReleased)
 		}
 		return
@@ -178,7 +179,7 @@ func (e *Lease) doRelease() {
 	c := t.claim
 	l.mu.Unlock()
 	first.cancel(ErrReleased)
-	e.cancel(ErrReleased) // its context may be no child of the first one's
+	e.cancel(ErrReleased) // its context may not be a child of the first one's
 	if !handedOver {
 		if err := l.release(c); err != nil {
 			e.err = fmt.Errorf("lock %q: release: %w", e.key, err)
@@ -202,12 +203,12 @@ type Leases struct {
 	ctx    context.Context
 }
 
-// AcquireAll waits for the leases of all keys, all or none. Duplicates count once. All keys are asked for at once. If some
-// are held, those before the first held one, in sorted order, are kept, the others given back, and the rest is taken one
-// after the other in sorted order, so that two callers that hold no other key never wait for each other; in a cluster each
-// may be in another slot. Each key has its own MaxWait.
+// AcquireAll waits for the leases of all keys, all or none. Duplicates count once. It asks for all keys at once. If
+// some keys are held, AcquireAll keeps the leases of the keys that sort before the first held key, and releases the
+// others. Then it acquires the rest one after the other, in sorted order, so that two callers that hold no other key
+// never wait for each other. In a Cluster, the keys may be in different slots. Each key has its own MaxWait.
 //
-// The error is Acquire's, for the key that failed.
+// The error is the error of Acquire for the key that failed.
 func (l *Locker) AcquireAll(ctx context.Context, keys ...string) (*Leases, error) {
 	keys = slices.Compact(slices.Sorted(slices.Values(keys)))
 	if len(keys) == 0 {
@@ -231,21 +232,21 @@ func (l *Locker) AcquireAll(ctx context.Context, keys ...string) (*Leases, error
 	return all, nil
 }
 
-// AcquireWith waits for the lease of a key, as Acquire does, and then takes the leases of those other keys that are free. It
-// asks for these at once, and waits for none, so that it holds no key while it waits for another. Leases.Context is the
-// context of the first key's lease.
+// AcquireWith waits for the lease of a key, as Acquire does, and then takes the leases of those other keys that are
+// free. It asks for the others at once and does not wait for them, so that it holds no key while it waits for another.
+// Leases.Context is the context of the first key's lease.
 func (l *Locker) AcquireWith(ctx context.Context, key string, others ...string) (*Leases, error) {
 	first, err := l.Acquire(ctx, key)
 	if err != nil {
 		return nil, err
 	}
 	tries := make([]*Lease, len(others))
-	together(len(others), func(i int) { tries[i], _ = l.TryAcquire(ctx, others[i]) }) // an error means that it is not held
+	together(len(others), func(i int) { tries[i], _ = l.TryAcquire(ctx, others[i]) }) // nil after an error
 	taken := slices.DeleteFunc(tries, func(e *Lease) bool { return e == nil })
 	return &Leases{leases: append(taken, first), ctx: first.Context()}, nil
 }
 
-// tryAll asks for all keys at once, and keeps those before the first one that is held. The error is not ErrHeld.
+// tryAll asks for all keys at once, and keeps the leases of the keys before the first held one. The error is never ErrHeld.
 func (a *Leases) tryAll(l *Locker, keys []string) (err error) {
 	tries, errs := make([]*waiter, len(keys)), make([]error, len(keys))
 	ctx := a.ctx
@@ -272,13 +273,13 @@ func (a *Leases) tryAll(l *Locker, keys []string) (err error) {
 	return err
 }
 
-// add adds a lease whose context is a child of the one before: the last ends with any.
+// add adds a lease. Its context is a child of the context before, so that the last context ends with any of them.
 func (a *Leases) add(lease *Lease) { a.leases, a.ctx = append(a.leases, lease), lease.Context() }
 
 // Context ends when any of the leases ends.
 func (a *Leases) Context() context.Context { return a.ctx }
 
-// Lease returns the lease on one of the keys, nil for any other key.
+// Lease returns the lease on one of the keys, or nil for any other key.
 func (a *Leases) Lease(key string) *Lease {
 	for _, e := range a.leases {
 		if e.key == key {
@@ -288,7 +289,7 @@ func (a *Leases) Lease(key string) *Lease {
 	return nil
 }
 
-// Fence returns the fence of the lease on one of the keys, as Lease.Fence does, 0 for any other key.
+// Fence returns the fence of the lease on one of the keys, or 0 for any other key.
 func (a *Leases) Fence(key string) int64 {
 	if e := a.Lease(key); e != nil {
 		return e.Fence()
@@ -296,14 +297,14 @@ func (a *Leases) Fence(key string) int64 {
 	return 0
 }
 
-// Release gives all keys back at the same time, each as Lease.Release does. Its error joins those of the leases.
+// Release releases all leases at the same time, as Lease.Release does. Its error joins the errors of the leases.
 func (a *Leases) Release() error {
 	errs := make([]error, len(a.leases))
 	together(len(errs), func(i int) { errs[i] = a.leases[i].Release() })
 	return errors.Join(errs...)
 }
 
-// together calls f for 0 to n-1 at the same time, and returns when all calls have.
+// together calls f for 0 to n-1 at the same time, and returns when all calls have returned.
 func together(n int, f func(i int)) {
 	var all sync.WaitGroup
 	for i := range n {

@@ -10,33 +10,33 @@ import (
 	"time"
 )
 
-// MaxKey is how many bytes a key may have.
+// MaxKey is the greatest length of a key, in bytes.
 const MaxKey = 512
 
-// Locker hands out leases on keys. It may be used by many goroutines at once; a process needs one for each store.
+// Locker hands out leases on keys. It may be used by many goroutines at once. A process needs one Locker for each store.
 type Locker struct {
 	opt     Options
 	backend Backend
 
 	open     context.Context // ends with Close
 	shut     context.CancelFunc
-	work     sync.WaitGroup // calls and background requests; added to only while mu is held, or by one of them
+	work     sync.WaitGroup // calls and background requests; added to while mu is held, or by one of them
 	closing  sync.Once
-	closeErr error // of the backend
+	closeErr error // of closing the backend
 
 	mu       sync.Mutex        // never held during I/O, nor while user code runs
 	queues   map[string]*queue // of the keys that this process holds or asks for
-	draining bool              // no lease begins any more, but under the context of another one
+	draining bool              // no lease begins any more, except under the context of another lease
 	overdue  []overdue         // releases that have failed; releaseOverdue runs while there are any
 }
 
-// overdue is a release to be repeated until its lease has run out.
+// overdue is a release that is repeated until its lease has run out.
 type overdue struct {
 	claim Claim
 	until time.Time
 }
 
-// Open returns a Locker over the backend, which the Locker closes in Close. The error names the option that is invalid.
+// Open returns a Locker over the backend, which the Locker closes in Close. The error names the invalid option.
 func Open(b Backend, o Options) (*Locker, error) {
 	o, err := o.checked()
 	if err != nil {
@@ -47,7 +47,7 @@ func Open(b Backend, o Options) (*Locker, error) {
 	return l, nil
 }
 
-// New is Open for options that are known to be valid: it panics where Open returns an error.
+// New is like Open, for options that are known to be valid: it panics if Open returns an error.
 func New(b Backend, o Options) *Locker {
 	l, err := Open(b, o)
 	if err != nil {
@@ -59,14 +59,14 @@ func New(b Backend, o Options) *Locker {
 // Acquire waits for the lease of key, for as long as ctx and Options.MaxWait allow. The lease's Context is a child of
 // ctx.
 //
-// The error is an ErrNotAcquired. It is also an ErrTimeout if the time was over, whether MaxWait or the deadline of ctx
-// has set it. If ctx ended, errors.Is also holds for ctx.Err(), and what the store may have granted is given back in the
-// background. Acquire returns at once when ctx ends, but if ctx is cancelled, or the Locker closed, while a request to the
-// store is under way, it returns when the request is answered or has timed out: after a third of the TTL, at least a
-// second, and not after the deadline of ctx.
+// The error is an ErrNotAcquired. It is also an ErrTimeout if the wait exceeded MaxWait or the deadline of ctx. If ctx
+// ended, errors.Is also holds for ctx.Err(), and a lease that the store may have granted is released in the background.
+// Acquire returns at once when ctx ends, with one exception: if ctx is cancelled, or the Locker closed, during a
+// request to the store, Acquire returns when the request is answered or has timed out. A request times out after a
+// third of the TTL, at least a second, and not after the deadline of ctx.
 //
-// Under the context of a lease on the same key, Acquire returns another lease on it at once. That is true for every
-// goroutine that works under that context: they all hold the key together, and are not kept apart from each other.
+// Under the context of a lease on the same key, Acquire returns another lease on the key at once. This is true for every
+// goroutine under that context: they hold the key together, and the lock does not exclude one from another.
 func (l *Locker) Acquire(ctx context.Context, key string) (*Lease, error) {
 	return l.newWaiter(ctx, key, true).acquire()
 }
@@ -76,13 +76,13 @@ func (l *Locker) TryAcquire(ctx context.Context, key string) (*Lease, error) {
 	return l.newWaiter(ctx, key, false).acquire()
 }
 
-// Do runs fn while it holds the lease of key and releases it afterwards, also if fn panics, together with all leases on the
-// key that were taken under it. The ctx given to fn is the lease's: it ends with a cause the moment the lease can no longer
-// be trusted, and fn should return then.
+// Do runs fn while it holds the lease of key. Afterwards, even if fn panics, Do releases the lease and all leases on
+// the key that were taken under it. The ctx given to fn is the lease's. It ends with a cause the moment the lease can
+// no longer be trusted; then fn should return.
 //
-// The error is Acquire's, or fn's, or, where the lease was lost meanwhile, an ErrLost joined to fn's. An ErrLost does
-// not mean that fn's work was undone: what it committed stays, and only fn knows. A key that cannot be given back at
-// once, because the store does not answer, is no error: the release is retried in the background.
+// Do returns the error of Acquire or of fn. If the lease was lost meanwhile, an ErrLost is joined to fn's error. An ErrLost
+// does not mean that fn's work was undone: its commits stay, and only fn knows of them. If the store does not answer the
+// release, this is not an error: the release is repeated in the background.
 func (l *Locker) Do(ctx context.Context, key string, fn func(ctx context.Context, lease *Lease) error) (err error) {
 	lease, err := l.Acquire(ctx, key)
 	if err != nil {
@@ -96,24 +96,24 @@ func (l *Locker) Do(ctx context.Context, key string, fn func(ctx context.Context
 	return fn(lease.Context(), lease)
 }
 
-// Holder describes the holder of a key, as the store has it.
+// Holder describes the holder of a key, as the store knows it.
 type Holder struct {
 	Identity  string        // Options.Identity of the Locker; empty if it has none
 	Owner     string        // random, for one acquisition; empty: the key is free
-	Since     time.Time     // of the grant, about, by the store's clock; zero if the store does not know
+	Since     time.Time     // approximate time of the grant, by the store's clock; zero if the store does not know
 	Remaining time.Duration // of the lease if it is not renewed any more; 0 if the store does not know
 }
 
-// Holder returns who holds the key, in whichever process; the zero Holder if it is free. It is true for the moment in
-// which the store was asked: for people and logs, not for decisions.
+// Holder returns the holder of the key, in any process, or the zero Holder if the key is free. The answer describes the
+// moment in which the store was asked. It is for people and logs, not for decisions.
 func (l *Locker) Holder(ctx context.Context, key string) (Holder, error) {
 	return l.inspect(ctx, key, "holder", false)
 }
 
-// ForceRelease takes the key from its holder, and returns whom it was taken from; the zero Holder if the key was free.
-// It is for operators: the holder finds out with its next renewal, after a third of its TTL or so, and acts until
-// then. A database that compares fences refuses its writes as soon as the next holder has written: the next fence is
-// higher than any that the holder can have used. ErrLost: the holder has released the key meanwhile.
+// ForceRelease takes the key from its holder, and returns that holder, or the zero Holder if the key was free. It is for
+// operators: the holder notices at its next renewal, after about a third of its TTL, and acts until then. A database that
+// compares fences refuses the holder's writes as soon as the next holder has written, because the next fence is higher than
+// any that the holder can have used. ErrLost: the holder has released the key meanwhile.
 func (l *Locker) ForceRelease(ctx context.Context, key string) (Holder, error) {
 	return l.inspect(ctx, key, "force release", true)
 }
@@ -149,9 +149,9 @@ func (l *Locker) inspect(ctx context.Context, key, doing string, evict bool) (h 
 	return h, noAnswer(ctx, err)
 }
 
-// Shutdown ends all waiting with ErrClosed, waits until each lease is released by its holder, and then does what Close
-// does. Meanwhile leases are renewed. If ctx ends first, Shutdown does not wait any longer; its error is then also ctx's,
-// and names the keys that are held.
+// Shutdown ends all waits with ErrClosed, waits until each holder has released its lease, and then closes the Locker.
+// Meanwhile it renews the leases. If ctx ends first, Shutdown closes the Locker at once; its error then wraps the cause
+// of ctx, and names the keys that are still held.
 func (l *Locker) Shutdown(ctx context.Context) error {
 	l.drain()
 	look := time.NewTicker(10 * time.Millisecond)
@@ -166,7 +166,7 @@ func (l *Locker) Shutdown(ctx context.Context) error {
 	return l.Close()
 }
 
-// held returns the keys that are held, in sorted order.
+// held returns the held keys, sorted.
 func (l *Locker) held() (keys []string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -179,7 +179,7 @@ func (l *Locker) held() (keys []string) {
 	return keys
 }
 
-// drain ends all waiting.
+// drain ends all waits.
 func (l *Locker) drain() {
 	l.mu.Lock()
 	l.draining = true
@@ -194,13 +194,13 @@ func (l *Locker) drain() {
 	}
 	l.mu.Unlock()
 	for _, e := range waiting {
-		e.cancel(ErrClosed) // which may run code of the caller's context
+		e.cancel(ErrClosed) // without mu: it may run code of the caller's context
 	}
 }
 
-// Close ends all waiting, and all leases with the cause ErrClosed, also of holders that are at work: Shutdown waits for
-// them. It gives the keys back to the store, closes the backend, and returns when that is done. Later calls wait for the
-// first, and return what it does.
+// Close ends all waits, and ends all leases with the cause ErrClosed, even if their holders are at work. (Shutdown
+// waits for holders.) It releases the keys in the store, closes the backend, and returns when all is done. Later calls
+// wait for the first, and return its result.
 func (l *Locker) Close() error {
 	l.closing.Do(func() {
 		l.drain()
@@ -218,7 +218,7 @@ func (l *Locker) Close() error {
 	return l.closeErr
 }
 
-// Queued returns how many callers of this process wait in queues, for all keys together.
+// Queued returns the number of callers of this process that wait in queues, for all keys together.
 func (l *Locker) Queued() int {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -232,8 +232,8 @@ func (l *Locker) Queued() int {
 // requestTimeout is the time limit of a request to the store.
 func (l *Locker) requestTimeout() time.Duration { return max(l.opt.TTL/3, time.Second) }
 
-// noAnswer adds ErrNoAnswer to the error of a request that timed out. The clock is asked and not ctx, whose timer may be
-// later than that of a connection with the same deadline.
+// noAnswer adds ErrNoAnswer to the error of a request that timed out. It asks the clock and not ctx: the timer of ctx
+// may fire later than the timer of a connection with the same deadline.
 func noAnswer(ctx context.Context, err error) error {
 	if deadline, ok := ctx.Deadline(); err != nil && ok && !time.Now().Before(deadline) {
 		return fmt.Errorf("%w: %w", ErrNoAnswer, err)
@@ -241,7 +241,7 @@ func noAnswer(ctx context.Context, err error) error {
 	return err
 }
 
-// release sends one request, whose time limit does not depend on a caller's context.
+// release sends one request. Its time limit does not depend on a caller's context.
 func (l *Locker) release(c Claim) error {
 	ctx, cancel := context.WithTimeout(context.Background(), l.requestTimeout())
 	defer cancel()
@@ -258,8 +258,8 @@ func (l *Locker) releaseWithRetry(c Claim) {
 	})
 }
 
-// releaseLate releases again, a few times until the end of a request's own time: the request has ended before, with its
-// caller's time, and may reach the store after a release.
+// releaseLate repeats a release a few times, until the end of a request's time limit. The request has ended earlier, at its
+// caller's deadline, and may reach the store after a release.
 func (l *Locker) releaseLate(c Claim, end time.Time) {
 	l.work.Go(func() {
 		for nap := shortest; l.open.Err() == nil && time.Now().Before(end); nap *= 2 {
@@ -269,12 +269,11 @@ func (l *Locker) releaseLate(c Claim, end time.Time) {
 	})
 }
 
-// retry has a release repeated, in the background, until it succeeds or the lease's TTL has passed. It is called by what
-// l.work counts.
+// retry repeats a release, in the background, until it succeeds or the lease's TTL has passed. l.work counts the caller.
 func (l *Locker) retry(c Claim) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if len(l.overdue) < 10_000 { // the keys of others are free when their TTL has passed
+	if len(l.overdue) < 10_000 { // further keys become free when their TTL has passed
 		l.overdue = append(l.overdue, overdue{c, time.Now().Add(c.TTL)})
 	}
 	if len(l.overdue) == 1 {
@@ -282,8 +281,8 @@ func (l *Locker) retry(c Claim) {
 	}
 }
 
-// releaseOverdue repeats the failed releases, one at a time, so that a store that comes back after a failure does not get
-// all of them at once. The Locker's end ends it.
+// releaseOverdue repeats the failed releases, one at a time, so that a store that works again does not get all of them at
+// once. It ends when the Locker closes.
 func (l *Locker) releaseOverdue() {
 	const shortNap = 10 * time.Millisecond
 	nap := shortNap
@@ -310,7 +309,7 @@ func (l *Locker) releaseOverdue() {
 	}
 }
 
-// sleep returns when d has passed, or when ctx ends.
+// sleep returns when d has passed or ctx ends.
 func sleep(ctx context.Context, d time.Duration) {
 	select {
 	case <-time.After(d):

@@ -27,7 +27,7 @@ func TestLocker_UnusableKey(t *testing.T) {
 	}
 }
 
-// MaxWait "bounds the wait for a key, beside the caller's context".
+// MaxWait "bounds the wait for a key, as the caller's context does".
 func TestLocker_MaxWait(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		locker := newLocker(t, lock.NewMemory(), lock.Options{MaxWait: 20 * time.Millisecond})
@@ -42,8 +42,7 @@ func TestLocker_MaxWait(t *testing.T) {
 	})
 }
 
-// "It is also an ErrTimeout if the time was over, whether MaxWait or the deadline of ctx has set it", also where the
-// store is silent.
+// "It is also an ErrTimeout if the wait exceeded MaxWait or the deadline of ctx", even if the store is silent.
 func TestLocker_Acquire_deadline(t *testing.T) {
 	for name, left := range map[string]time.Duration{"little": 50 * time.Millisecond, "enough for a request": 2 * time.Second} {
 		for what, store := range map[string]lock.Backend{"held": lock.NewMemory(), "silent": silent{lock.NewMemory()}} {
@@ -69,8 +68,8 @@ func TestLocker_Acquire_deadline(t *testing.T) {
 	}
 }
 
-// "What the store may have granted is given back in the background", also where the request reaches the store late, after its
-// caller's deadline, whether a request of its own fits into the caller's time or not.
+// "A lease that the store may have granted is released in the background", even if the request reaches the store after its
+// caller's deadline, and whether or not a further request fits into the caller's time.
 func TestLocker_Acquire_lateRequest(t *testing.T) {
 	for _, left := range []time.Duration{200 * time.Millisecond, 300 * time.Millisecond, 2 * time.Second} {
 		t.Run(left.String(), func(t *testing.T) {
@@ -136,8 +135,8 @@ func (a asking) Value(key any) any {
 	return a.Context.Value(key)
 }
 
-// Queued is "how many callers of this process wait in queues, for all keys together". Close "ends all waiting, and all leases
-// with the cause ErrClosed", and holds no lock while code of a caller's context runs.
+// Queued returns "the number of callers of this process that wait in queues, for all keys together". Close "ends all waits,
+// and ends all leases with the cause ErrClosed". It holds no mutex while code of a caller's context runs.
 func TestLocker_Close(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		locker := lock.New(lock.NewMemory(), lock.Options{})
@@ -169,7 +168,7 @@ func TestLocker_Close(t *testing.T) {
 	})
 }
 
-// MaxQueue "is how many callers of this process may wait for one key".
+// MaxQueue "is the number of callers of this process that may wait for one key".
 func TestLocker_MaxQueue(t *testing.T) {
 	locker := newLocker(t, lock.NewMemory(), lock.Options{MaxQueue: 1})
 	lease := mustAcquire(t, locker, "key")
@@ -206,8 +205,8 @@ func (b slow) Release(ctx context.Context, c lock.Claim) error {
 	return b.Backend.Release(ctx, c)
 }
 
-// "Shutdown lets holders finish until its ctx ends, and names the keys that are held then": it "ends all waiting with ErrClosed,
-// waits until each lease is released by its holder", and "meanwhile leases are renewed".
+// "Shutdown lets holders finish until its ctx ends, and then names the keys that are still held." It "ends all waits with
+// ErrClosed, waits until each holder has released its lease", and "meanwhile it renews the leases".
 func TestLocker_Shutdown(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		locker := lock.New(lock.NewMemory(), lock.Options{})
@@ -257,7 +256,7 @@ func TestLocker_Shutdown(t *testing.T) {
 	})
 }
 
-// Close "returns when that is done", whoever calls it.
+// Close "returns when all is done", even if several goroutines call it.
 func TestLocker_CloseTwice(t *testing.T) {
 	t.Parallel()
 	open := make(chan struct{})
@@ -279,8 +278,8 @@ func TestLocker_CloseTwice(t *testing.T) {
 	}
 }
 
-// Lease.Context: "of the first lease of a holder that has taken the key several times, [it ends] when the last does [...]. All
-// that runs under this context counts as the holder of the key".
+// Lease.Context: "If a holder has taken the key several times, the context of the first lease ends with the last [...]. All
+// code under this context counts as the holder of the key".
 func TestLocker_Acquire_againAfterTheFirst(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		locker := newLocker(t, lock.NewMemory(), lock.Options{})
@@ -304,8 +303,8 @@ func TestLocker_Acquire_againAfterTheFirst(t *testing.T) {
 	})
 }
 
-// "Do [...] releases it afterwards, also if fn panics, together with all leases on the key that were taken under it", and
-// none that its caller had before.
+// "Afterwards, even if fn panics, Do releases the lease and all leases on the key that were taken under it", but no
+// lease that its caller had before.
 func TestLocker_Do_endsAllTakenUnderIt(t *testing.T) {
 	store := lock.NewMemory()
 	locker, other := newLocker(t, store, lock.Options{}), newLocker(t, store, lock.Options{})
@@ -328,7 +327,7 @@ func TestLocker_Do_endsAllTakenUnderIt(t *testing.T) {
 	mustRelease(t, mustAcquire(t, other, "key"))
 }
 
-// "A lease is renewed for as long as one of its contexts has not ended", and once more, since a COMMIT may be under way;
+// "A lease is renewed until all its contexts have ended", and once more, because a COMMIT may be in progress;
 // with MaxHold, "a lease that was held for this long is not renewed any more, and so ends at most a TTL later".
 func TestLocker_forgottenLease(t *testing.T) {
 	const ttl = 3 * time.Second
@@ -363,8 +362,8 @@ func TestLocker_forgottenLease(t *testing.T) {
 	}
 }
 
-// A lease that is taken under one whose contexts have ended is renewed if its own context has not: "while one of the contexts
-// under which it is held has not ended".
+// A lease may be taken under a lease whose contexts have ended. It is renewed if its own context has not ended: "until all
+// contexts under which it is held have ended".
 func TestLocker_forgottenLease_takenAgain(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		locker := newLocker(t, lock.NewMemory(), lock.Options{TTL: 3 * time.Second})
@@ -398,7 +397,7 @@ func (g gathering) Acquire(ctx context.Context, c lock.Claim) (lock.Grant, error
 	return g.Backend.Acquire(ctx, c)
 }
 
-// "All keys are asked for at once." Leases.Fence "returns the fence of the lease on one of the keys".
+// "It asks for all keys at once." Leases.Fence "returns the fence of the lease on one of the keys".
 func TestLocker_AcquireAll_atOnce(t *testing.T) {
 	var all sync.WaitGroup
 	all.Add(3)
@@ -425,7 +424,8 @@ func TestLocker_AcquireAll_atOnce(t *testing.T) {
 	}
 }
 
-// "If some are held, those before the first held one, in sorted order, are kept, the others given back".
+// "If some keys are held, AcquireAll keeps the leases of the keys that sort before the first held key, and releases the
+// others."
 func TestLocker_AcquireAll_held(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		store := lock.NewMemory()
@@ -522,8 +522,8 @@ func TestNew_Options(t *testing.T) {
 	}
 }
 
-// "The ctx given to fn is the lease's: it ends with a cause the moment the lease can no longer be trusted". "An ErrLost does
-// not mean that fn's work was undone": Do returns it also after fn returned nil.
+// "The ctx given to fn is the lease's. It ends with a cause the moment the lease can no longer be trusted". "An ErrLost
+// does not mean that fn's work was undone": Do returns it even if fn has returned nil.
 func TestLocker_Do_lost(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		locker := newLocker(t, lock.NewMemory(), lock.Options{})
@@ -591,8 +591,7 @@ func TestLease_detachedContext(t *testing.T) {
 	}
 }
 
-// "What a failing store has not released is asked for again, one key at a time": by one goroutine, not by one for each failed
-// call.
+// "If the store fails, releases are repeated, one key at a time": by one goroutine, not by one for each failed call.
 func TestLocker_FailingStore(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		tap := locktest.NewTap(lock.NewMemory())

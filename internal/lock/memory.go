@@ -7,15 +7,15 @@ import (
 	"time"
 )
 
-// Memory is a Backend that keeps leases in this process: for one instance, and for tests of code that uses a Locker.
-// Several Lockers may share one. Leases expire as in any other store.
+// Memory is a Backend that keeps leases in this process, for one instance and for tests of code that uses a Locker. Several
+// Lockers may share one Memory. Leases expire as in any other store.
 type Memory struct {
 	// Now is the store's clock. A test can replace it before the first call.
 	Now func() time.Time
 
 	mu    sync.Mutex
 	keys  map[string]*memoryKey
-	fence int64 // the last one minted, whatever the key
+	fence int64 // the last fence, of any key
 }
 
 type memoryKey struct {
@@ -52,7 +52,7 @@ func (m *Memory) Acquire(_ context.Context, c Claim) (Grant, error) {
 	k.leave(c.Owner)
 	step := int64(1)
 	if k.owner != "" && k.owner != c.Owner {
-		step = fenceGap // its time ran out
+		step = fenceGap // the lease ran out
 	}
 	k.owner, k.granted, k.expires = c.Owner, now, now.Add(c.TTL)
 	m.fence = max(m.fence+step, now.UnixMicro())
@@ -66,7 +66,7 @@ func (m *Memory) Wait(ctx context.Context, c Claim, g Grant) error {
 	if k := m.keys[c.Key]; k != nil {
 		if i := k.find(c.Owner); i >= 0 {
 			woken = k.waiting[i].woken
-		} else if k.owner == c.Owner { // it was woken before
+		} else if k.owner == c.Owner { // a release has already woken it
 			g.Retry = 0
 		}
 	}
@@ -114,7 +114,7 @@ func (m *Memory) Release(_ context.Context, c Claim) error {
 			close(next.woken)
 		}
 	}
-	if len(k.waiting) == 0 && k.owner == "" { // an owner whose time ran out stays: the next fence has to pass its hand-offs
+	if len(k.waiting) == 0 && k.owner == "" { // an owner whose lease ran out stays, because the next fence must exceed its hand-offs
 		delete(m.keys, c.Key)
 	}
 	if !held {
@@ -134,7 +134,7 @@ func (m *Memory) Holder(_ context.Context, key string) (Holder, error) {
 	return Holder{Owner: k.owner, Since: k.granted, Remaining: k.expires.Sub(now)}, nil
 }
 
-// Evict implements Backend: it renews the lease, for no time.
+// Evict implements Backend. It renews the lease with a TTL of zero.
 func (m *Memory) Evict(ctx context.Context, key, owner string) error {
 	_, err := m.Renew(ctx, Claim{Key: key, Owner: owner})
 	return err

@@ -11,8 +11,9 @@ import (
 	"example.com/shop/internal/testserver"
 )
 
-// "A lost message [...] delays a waiter by a tenth of the TTL or so; it never hangs": by less where the subscription's
-// connection died in silence, since it is pinged, opened again, and wakes the waiters.
+// "A lost message [...] delays a waiter by about a tenth of the TTL; a waiter never hangs." If the subscription's
+// connection has died in silence, the delay is shorter: the connection is pinged and opened again, and the waiters are
+// woken.
 func TestRedis_SilentSubscription(t *testing.T) {
 	t.Parallel()
 	server := startMiniredis(t)

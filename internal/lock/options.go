@@ -7,37 +7,36 @@ import (
 	"time"
 )
 
-// Options of a Locker. The zero value is a good one.
+// Options of a Locker. The zero value works.
 type Options struct {
-	// TTL is how long the store keeps a lease that is not renewed, and so how long a crashed holder blocks the key (longer
-	// if the store's clock steps back: see ForceRelease). It is renewed every third of it. Default 10 s; 100 ms to a year,
-	// a whole number of milliseconds.
+	// TTL is the time for which the store keeps a lease that is not renewed. A crashed holder blocks the key for this
+	// long, or longer if the store's clock steps back: see ForceRelease. A lease is renewed every third of the TTL.
+	// Default 10 s; 100 ms to a year, a whole number of milliseconds.
 	TTL time.Duration
 
-	// Margin is how much earlier than the store a lease's holder stops trusting it: room for clocks that run at
-	// different speeds and for timers that fire late. Default a tenth of TTL, at most half of it.
+	// Margin is the time by which a holder stops trusting a lease before the store ends it. It allows for clocks that
+	// run at different speeds and for timers that fire late. Default a tenth of TTL, at most half of TTL.
 	Margin time.Duration
 
-	// MaxWait bounds the wait for a key, beside the caller's context. Default 30 s; negative: the context alone.
+	// MaxWait bounds the wait for a key, as the caller's context does. Default 30 s; negative: only the context.
 	MaxWait time.Duration
 
-	// MaxHold is for holders that hang: a lease that was held for this long is not renewed any more, and so ends at most a
-	// TTL later. A hand-off starts the time anew. Default 0: a lease is renewed for as long as one of its contexts has not
-	// ended.
+	// MaxHold is for holders that hang. A lease that was held for this long is not renewed any more, and so ends at most a
+	// TTL later. A hand-off starts the time again. Default 0: a lease is renewed until all its contexts have ended.
 	MaxHold time.Duration
 
-	// MaxQueue is how many callers of this process may wait for one key. Default 10,000.
+	// MaxQueue is the number of callers of this process that may wait for one key. Default 10,000.
 	MaxQueue int
 
-	// HandoffTime is for how long a lease is handed to the next waiter of this process before it goes back to the
-	// store, where other processes wait. Default 50 ms; negative: never handed over.
+	// HandoffTime is the time for which a lease is handed from waiter to waiter of this process before it goes back to the
+	// store, where other processes wait. Default 50 ms; negative: no hand-offs.
 	HandoffTime time.Duration
 
-	// Identity is a name for people, such as that of the instance: Locker.Holder shows it. At most 64 letters, digits
-	// and _.@-; several Lockers may have the same.
+	// Identity is a name for people, such as the name of the instance. Locker.Holder shows it. At most 64 letters, digits
+	// and _.@-; several Lockers may have the same Identity.
 	Identity string
 
-	// Observer is called when something happens.
+	// Observer is told of the events of leases.
 	Observer Observer
 }
 
@@ -65,20 +64,20 @@ func (o Options) checked() (Options, error) {
 	return o, nil
 }
 
-// Observer is a set of functions that are called when something happens to the leases of a Locker, for metrics. Those that
-// are nil are left out. Many goroutines call them at once, while callers may wait for the key: they return quickly, do not
-// call the Locker and do not panic.
+// Observer is a set of functions that a Locker calls on events of its leases, for metrics. Any of them may be nil. Many
+// goroutines call them at once, and callers may wait for the key meanwhile. So the functions must return quickly, must not
+// call the Locker, and must not panic.
 type Observer struct {
-	// Waited: an Acquire or TryAcquire has ended after d. err is its error; nil if it got the lease. AcquireAll counts as a
-	// TryAcquire of each key, and an Acquire of each key that it asks for again.
+	// Waited: an Acquire or TryAcquire has ended after d. err is its error, nil if it got the lease. AcquireAll counts as a
+	// TryAcquire of each key, and as an Acquire of each key that it waits for.
 	Waited func(key string, d time.Duration, err error)
 
-	// Contended: another process holds the key. Called once for each caller that has to wait for it.
+	// Contended: another process holds the key. It is called once for each caller that has to wait for such a key.
 	Contended func(key string)
 
 	// Held: a lease was released after d.
 	Held func(key string, d time.Duration)
 
-	// Lost: a lease ended before it was released. The cause is that of the lease's context.
+	// Lost: a lease ended before it was released. cause is the cause of the lease's context.
 	Lost func(key string, cause error)
 }

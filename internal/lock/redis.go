@@ -35,21 +35,21 @@ var (
 // Script is a Lua script that a lock runs in Redis.
 type Script struct {
 	*redis.Script
-	Name   string // what it is for: acquire, renew or release
+	Name   string // acquire, renew or release
 	Source string // without its constants
 }
 
 // Scripts returns the scripts of the Redis backend.
 func Scripts() []Script { return []Script{acquireScript, renewScript, releaseScript} }
 
-// fenceMemory is how long the last fence of a key is kept after its lease, or, of a fence that is ahead of the server's
-// clock, after the clock has passed it. When the clock steps back by more, the fences of a key that is idle for longer than
-// this fall.
+// fenceMemory is the time for which the last fence of a key is kept after its lease. If the fence is ahead of the
+// server's clock, the time begins when the clock has passed the fence. If the clock steps back by more, and the key is
+// idle for longer than this, its next fence is lower.
 const fenceMemory = time.Minute
 
-// newScript gives a script its constants, and what scripts share. Values start with their version: that of their layout,
-// which counts up when the meaning of a value changes, and how long the fence is kept, in milliseconds. A version of this
-// package takes a key of another layout for held until the key is gone.
+// newScript gives a script its constants and the code that scripts share. A value starts with its version: the number
+// of its layout, which rises when the meaning of a value changes, and the time for which the fence is kept, in
+// milliseconds. This package treats a key with another layout as held until the key has expired.
 func newScript(name, source string) Script {
 	return Script{redis.NewScript(fmt.Sprintf(
 		"local base, reservation, gap = %[1]d, %[2]d, %[3]d\nlocal memory, version = base, '1.%[1]d:'\n\n%[4]s\n%[5]s",
@@ -59,47 +59,47 @@ func newScript(name, source string) Script {
 // Redis is a Backend that keeps leases in Redis 6.2 or later, or Valkey: a single server, Sentinel or Cluster. See the
 // package comment for its promises.
 //
-// A key is a string with a TTL: fence, owner, whether others wait, and the owner that released it last. The waiters are
-// in a sorted set beside it, in the same slot; a release passes the key to the first of them and publishes to that
-// process's channel.
+// A key is a string with a TTL. It has the fence, the owner, whether others wait, and the owner that released the key
+// last. The waiters are in a sorted set beside the key, in the same slot. A release passes the key to the first waiter,
+// and publishes to the channel of that waiter's process.
 //
-// The server must not evict keys: set maxmemory-policy noeviction. With any other policy a full server drops leases
-// that are held, as if it had lost its memory. A full server renews and releases none, so keep memory free.
+// The server must not evict keys: set maxmemory-policy noeviction. With any other policy, a full server drops held
+// leases, as if it had lost its data. A full server cannot renew or release leases, so keep memory free.
 //
-// With access control lists, the user needs the keys ~lock:*, the channels &lock:*, and these commands, beside those with
-// which go-redis itself opens a connection:
+// With access control lists, the user needs the keys ~lock:*, the channels &lock:*, these commands, and the commands by
+// which go-redis opens a connection:
 //
 //	+evalsha +eval +get +set +pttl +pexpire +time +zadd +zrange +zrem +publish +subscribe +ping +multi +exec
 //
-// Without the right to subscribe, waiters are not in the queue, and ask again every tenth of the TTL.
+// Without the permission to subscribe, waiters are not in the queue, and ask again every tenth of the TTL.
 //
-// In a Cluster, a request names one key unless a caller has to wait, so that a slot that migrates fails nothing. While it
-// does, waiters may not be in the queue.
+// In a Cluster, a request names one key unless a caller has to wait, so that no request fails while a slot migrates. During
+// the migration, waiters may not be in the queue.
 type Redis struct {
 	client  redis.UniversalClient
 	prefix  string // of all keys and channels
 	wake    *wakeups
-	take    redis.Scripter // of acquisitions
-	free    redis.Scripter // of releases, which never wait behind acquisitions
-	keep    redis.Scripter // of renewals, which never wait behind either
-	work    sync.WaitGroup // batches of these under way
+	take    redis.Scripter // for acquisitions
+	free    redis.Scripter // for releases, which never wait behind acquisitions
+	keep    redis.Scripter // for renewals, which never wait behind either
+	work    sync.WaitGroup // batches in progress
 	cluster bool           // several servers: the answer of PUBLISH does not count all subscribers
 }
 
-// RedisOptions of a Redis backend. The zero value is a good one.
+// RedisOptions of a Redis backend. The zero value works.
 type RedisOptions struct {
-	// KeyPrefix is what the names of all keys and channels start with, for shops that share a server. Default "lock:"; at
-	// most 64 bytes, no brace. All processes of one shop have the same.
+	// KeyPrefix begins the names of all keys and channels, for shops that share a server. Default "lock:"; at most 64
+	// bytes, no brace. All processes of one shop need the same prefix.
 	KeyPrefix string
 }
 
-// OpenRedis returns a Backend over the client, for one Locker. The client stays the caller's, to be closed after the
-// Locker.
+// OpenRedis returns a Backend over the client, for one Locker. The caller closes the client after the Locker.
 //
-// It refuses a client whose options have no ContextTimeoutEnabled: requests would outlast the time that a lease has for
-// them, as with a ReadTimeout or WriteTimeout of -2. A cluster needs a ClusterClient with its MaxRedirects, 3 by default,
-// and Sentinel a FailoverClient without ReplicaOnly. Options that route reads to replicas do no harm: the lock only asks
-// masters. A Ring, which spreads keys over independent servers, is refused. Any other type counts as a cluster.
+// OpenRedis refuses a client whose options lack ContextTimeoutEnabled, because its requests could take longer than a
+// lease allows. Leave ReadTimeout and WriteTimeout at other values than -2 for the same reason. A Cluster needs a
+// ClusterClient with its MaxRedirects, 3 by default; Sentinel needs a FailoverClient without ReplicaOnly. Options that
+// route reads to replicas do no harm, because the lock asks only masters. A Ring, which spreads keys over independent
+// servers, is refused. Any other type of client counts as a Cluster.
 func OpenRedis(client redis.UniversalClient, o RedisOptions) (*Redis, error) {
 	o.KeyPrefix = cmp.Or(o.KeyPrefix, "lock:")
 	if len(o.KeyPrefix) > 64 || strings.ContainsAny(o.KeyPrefix, "{}") {
@@ -119,7 +119,7 @@ func OpenRedis(client redis.UniversalClient, o RedisOptions) (*Redis, error) {
 	}
 	r := &Redis{client: client, prefix: o.KeyPrefix, cluster: cluster}
 	r.wake = newWakeups(client, o.KeyPrefix, r.reloadMasters)
-	r.take, r.free, r.keep = client, client, client // of a cluster, where a slow server must not delay the others
+	r.take, r.free, r.keep = client, client, client // no pipelines in a Cluster: a slow server must not delay the others
 	if !cluster {
 		r.take = &pipeline{UniversalClient: client, most: 6, work: &r.work}
 		r.free = &pipeline{UniversalClient: client, most: 3, work: &r.work}
@@ -128,7 +128,7 @@ func OpenRedis(client redis.UniversalClient, o RedisOptions) (*Redis, error) {
 	return r, nil
 }
 
-// NewRedis is OpenRedis without options, for a client that is known to be right: it panics where OpenRedis returns an
+// NewRedis is like OpenRedis, without options and for a client that is known to be valid: it panics if OpenRedis returns an
 // error.
 func NewRedis(client redis.UniversalClient) *Redis {
 	r, err := OpenRedis(client, RedisOptions{})
@@ -143,7 +143,7 @@ func (r *Redis) Acquire(ctx context.Context, c Claim) (Grant, error) {
 	waited, queue := false, false
 	if c.Queue {
 		r.wake.listen(ctx)
-		_, waited, queue = r.wake.expect(c.Owner) // before asking, or the wake-up could be missed
+		_, waited, queue = r.wake.expect(c.Owner) // before asking, so that no wake-up is missed
 	}
 	answer, err := r.run(ctx, r.take, acquireScript, c.Key, queue, waited, r.wake.name(c.Owner), c.TTL.Milliseconds())
 	switch {
@@ -156,10 +156,10 @@ func (r *Redis) Acquire(ctx context.Context, c Claim) (Grant, error) {
 	return Grant{Held: true, Retry: time.Duration(-answer) * time.Millisecond}, nil
 }
 
-// run runs a script on the lease of a key, and on the queue beside it if queue is set. In a Cluster, it names the queue
-// only if waited is set or a negative answer says that a caller has to wait. While the slot migrates, such a request is
-// refused, and the lease alone is asked for. An answer of 0, that the owner does not hold the key, says nothing of the queue,
-// where the owner may be if waited is set: the refusal stands.
+// run runs a script on the lease of a key and, if queue is set, on the queue beside it. In a Cluster, it names the
+// queue only if waited is set or a negative answer says that a caller has to wait. While the slot migrates, the server
+// refuses a request that names both, and run asks for the lease alone. If the answer is then 0, the owner does not hold
+// the key; with waited, it may still be in the queue, so run returns the refusal.
 func (r *Redis) run(ctx context.Context, by redis.Scripter, s Script, key string, queue, waited bool, args ...any) (int64, error) {
 	lease, line := r.keys(key)
 	ask := func(how string, keys ...string) (int64, error) {
@@ -183,19 +183,19 @@ func (r *Redis) run(ctx context.Context, by redis.Scripter, s Script, key string
 	return answer, err
 }
 
-// migrating reports whether a request was refused because its slot migrates to another server of the cluster. That is also
-// a redirect, which the client returns when it has used up its tries on TRYAGAIN.
+// migrating reports whether a request was refused because its slot migrates to another server of the Cluster. The error may
+// also be a redirect, which the client returns after too many answers of TRYAGAIN.
 func migrating(err error) bool {
 	return err != nil && slices.ContainsFunc([]string{"TRYAGAIN", "ASK ", "MOVED "}, func(prefix string) bool {
 		return redis.HasErrorPrefix(err, prefix)
 	})
 }
 
-// Wait implements Backend. A waiter asks again after a tenth of the TTL: a server that lost its memory, or was
+// Wait implements Backend. A waiter asks again after a tenth of the TTL, because a server that lost its data, or was
 // replaced, has lost the queue.
 func (r *Redis) Wait(ctx context.Context, c Claim, g Grant) error {
 	again := min(g.Retry, max(c.TTL/10, 100*time.Millisecond))
-	// The jitter spreads the requests of processes, and is small compared with any TTL.
+	// The jitter spreads the requests of processes. It is small compared with any TTL.
 	again += rand.N(min(again/10, 250*time.Millisecond) + 5*time.Millisecond)
 	woken, _, _ := r.wake.expect(c.Owner)
 	select {
@@ -238,10 +238,10 @@ func (r *Redis) Release(ctx context.Context, c Claim) error {
 	return nil
 }
 
-// heldValue matches the value of a key that is held: memory, fence and owner.
+// heldValue matches the value of a held key, with its memory, fence and owner.
 var heldValue = regexp.MustCompile(`^1\.(\d+):(\d+)[+*](\S+) `)
 
-// Holder implements Backend. Since is read from the fence: after Lease.Raise, it is not a time.
+// Holder implements Backend. It reads Since from the fence, which is not a time after Lease.Raise.
 func (r *Redis) Holder(ctx context.Context, key string) (Holder, error) {
 	lease, _ := r.keys(key)
 	both := r.client.TxPipeline()
@@ -265,13 +265,13 @@ func (r *Redis) Holder(ctx context.Context, key string) (Holder, error) {
 	return Holder{Owner: match[3], Since: time.UnixMicro(fence), Remaining: left}, nil
 }
 
-// Evict implements Backend: it renews the lease, for no time.
+// Evict implements Backend. It renews the lease with a TTL below zero.
 func (r *Redis) Evict(ctx context.Context, key, owner string) error {
 	_, err := r.renew(ctx, "evict", key, owner, -1, 0)
 	return err
 }
 
-// failed returns the error of a request. If the server did not answer, it makes a cluster's client look for the
+// failed returns the error of a request. If the server did not answer, failed makes the client of a Cluster look for the
 // masters.
 func (r *Redis) failed(request string, err error) error {
 	var answer redis.Error
@@ -281,9 +281,8 @@ func (r *Redis) failed(request string, err error) error {
 	return fmt.Errorf("redis: %s: %w", request, err)
 }
 
-// reloadMasters makes the client of a cluster find out, in the background, which servers are masters. By itself it does
-// so when a server refuses a request, but not when a server is gone: then it goes on asking that one for up to a
-// minute.
+// reloadMasters makes the client of a Cluster find out, in the background, which servers are masters. By itself, the client
+// does so if a server refuses a request. If a server has disappeared, the client would go on asking it for up to a minute.
 func (r *Redis) reloadMasters() {
 	if c, ok := r.client.(interface{ ReloadState(ctx context.Context) }); ok {
 		c.ReloadState(context.Background())

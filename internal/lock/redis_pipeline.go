@@ -9,23 +9,23 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// pipeline is a redis.Scripter on one server. A few requests, or batches of requests, are under way at a time, each on a
-// connection of its own. Those that come meanwhile are sent together as soon as one of these is answered; while fewer are
-// under way, those that come at the same moment are. So no request waits under low load, the keys of a cart take one round
-// trip, and under high load a system call carries many requests. A request that no other joins runs in its caller's
-// goroutine. The client is a Scripter that does the same without this file, more slowly.
+// pipeline is a redis.Scripter on one server. A few requests, or batches of requests, are in progress at a time, each
+// on a connection of its own. Requests that come meanwhile are sent as one batch as soon as another batch is answered.
+// If fewer are in progress, requests that come at the same moment are sent as one batch. So no request waits under low
+// load, the keys of a cart take one round trip, and under high load a system call carries many requests. A request that
+// no other joins runs in its caller's goroutine. The client itself is also a Scripter, without batches and slower.
 type pipeline struct {
 	redis.UniversalClient
 
-	// most is how many batches may be under way at a time. More make small batches, each with its system calls; fewer let a
-	// request wait longer.
+	// most is the number of batches that may be in progress at a time. If it is higher, batches are smaller and cost more
+	// system calls; if it is lower, requests wait longer.
 	most int
 
 	mu        sync.Mutex // never held during I/O
 	underWay  int
-	gathering bool // a request is about to be sent, with those that come at the same moment
+	gathering bool // a request is about to be sent, with others that come at the same moment
 	waiting   []*pipelined
-	work      *sync.WaitGroup // batches under way
+	work      *sync.WaitGroup // batches in progress
 }
 
 // pipelined is a request that waits to be sent with others.
@@ -46,18 +46,18 @@ func (p *pipeline) EvalSha(ctx context.Context, hash string, keys []string, args
 	if p.process(ctx, cmd) {
 		return cmd
 	}
-	late := redis.NewCmd(ctx) // cmd may still be under way
+	late := redis.NewCmd(ctx) // cmd may still be in progress
 	late.SetErr(ctx.Err())
 	return late
 }
 
-// process sends a command, alone or with others. It reports whether cmd has its answer: false when ctx ended before.
+// process sends a command, alone or with others. It reports whether cmd has its answer; if not, ctx has ended.
 func (p *pipeline) process(ctx context.Context, cmd *redis.Cmd) bool {
 	p.mu.Lock()
 	first := p.underWay < p.most && !p.gathering
 	if first {
 		p.underWay++
-		if p.underWay > 1 { // there is some load: others may be about to ask
+		if p.underWay > 1 { // under load, other requests may be about to come
 			p.gathering = true
 			p.mu.Unlock()
 			runtime.Gosched()
@@ -96,7 +96,8 @@ func (p *pipeline) answered() {
 	}
 }
 
-// next takes the requests to send instead of an answered one. If there is none, it counts one less under way.
+// next takes the waiting requests, to send them instead of an answered batch. If there are none, one fewer batch is in
+// progress.
 func (p *pipeline) next() []*pipelined {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -109,7 +110,7 @@ func (p *pipeline) next() []*pipelined {
 }
 
 // exchange sends a batch, and waits for its answers until the latest deadline of its requests. A request whose ctx has
-// ended is not sent; where the client repeats a batch after a network error, it repeats all of it.
+// ended is not sent. If the client repeats a batch after a network error, it repeats the whole batch.
 func (p *pipeline) exchange(batch []*pipelined) {
 	pipe := p.Pipeline()
 	var end time.Time
@@ -121,11 +122,11 @@ func (p *pipeline) exchange(batch []*pipelined) {
 		if d, _ := r.ctx.Deadline(); d.After(end) { // each has one: see Backend
 			end = d
 		}
-		_ = pipe.Process(r.ctx, r.cmd) // queued: the error is the answer's
+		_ = pipe.Process(r.ctx, r.cmd) // queued: the answer has the error
 	}
 	ctx, cancel := context.WithDeadline(context.Background(), end)
 	defer cancel()
-	_, _ = pipe.Exec(ctx) // the same errors as in each request
+	_, _ = pipe.Exec(ctx) // each request has its error
 	for _, r := range batch {
 		close(r.done)
 	}

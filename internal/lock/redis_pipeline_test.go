@@ -52,9 +52,9 @@ func (g *gate) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.Process
 	}
 }
 
-// "A few requests, or batches of requests, are under way at a time, each on a connection of its own. Those that come
-// meanwhile are sent together as soon as one of these is answered". Each gets its own answer, also after a script flush, and one that
-// no caller waits for any more is not sent.
+// "A few requests, or batches of requests, are in progress at a time, each on a connection of its own. Requests that
+// come meanwhile are sent as one batch as soon as another batch is answered." Each request gets its own answer, even
+// after a script flush. A request whose caller has gone is not sent.
 func TestBatches(t *testing.T) {
 	t.Parallel()
 	server := miniredis.RunT(t)

@@ -103,7 +103,7 @@ func newLocker(t testing.TB, b lock.Backend, o lock.Options) *lock.Locker {
 	return l
 }
 
-// "A lost message, or a store that lost its memory, delays a waiter by a tenth of the TTL or so; it never hangs":
+// "A lost message, or a store that lost its data, delays a waiter by about a tenth of the TTL; a waiter never hangs":
 // scripts are forgotten and subscriptions cut while 4 lockers x 8 goroutines take turns.
 func TestRedis_ScriptFlushAndReconnect(t *testing.T) {
 	const lockers, goroutines, turns = 4, 8, 25
@@ -146,7 +146,7 @@ func TestRedis_ScriptFlushAndReconnect(t *testing.T) {
 	}
 }
 
-// "Without the right to subscribe, waiters are not in the queue, and ask again every tenth of the TTL."
+// "Without the permission to subscribe, waiters are not in the queue, and ask again every tenth of the TTL."
 func TestRedis_NoRightToSubscribe(t *testing.T) {
 	admin := connect(t, testserver.Redis(t))
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
@@ -174,8 +174,9 @@ func TestRedis_NoRightToSubscribe(t *testing.T) {
 	wg.Wait()
 }
 
-// "Then a database that has accepted a higher one refuses the write, and Lease.Raise gets a higher one": a server
-// that lost its memory and an hour mints lower numbers; Raise gets above those that the database has seen.
+// "If a database has already accepted a higher fence, it then refuses the write, and Lease.Raise gets a higher fence":
+// a server that lost its data and an hour mints lower fences. Raise gets a fence above those that the database has
+// seen.
 func TestRedis_ClockStepsBack(t *testing.T) {
 	server := startMiniredis(t)
 	locker := newLocker(t, lock.NewRedis(connect(t, server.Addr())), lock.Options{})
@@ -271,7 +272,7 @@ func hashTag(key string) string {
 	return key
 }
 
-// "A store that lost its memory, delays a waiter by a tenth of the TTL or so": the waiter is forgotten with its lease,
+// "A store that lost its data, delays a waiter by about a tenth of the TTL": the waiter is forgotten with its lease,
 // so no release wakes it.
 func TestRedis_FlushedWhileWaiting(t *testing.T) {
 	t.Parallel()
@@ -322,8 +323,8 @@ func TestRedis_OtherVersion(t *testing.T) {
 	}
 }
 
-// "A fence that is ahead of the server's clock" is remembered until "the clock has passed it", and for a minute more, also
-// where its holder has crashed or another process was woken for the key and never came.
+// "If the fence is ahead of the server's clock, the time begins when the clock has passed the fence", even if its
+// holder has crashed, or another process was woken for the key and never came.
 func TestRedis_RaisedFenceIsRemembered(t *testing.T) {
 	t.Parallel()
 	for name, end := range map[string]func(t *testing.T, held *lock.Lease, b lock.Backend){
@@ -435,8 +436,8 @@ func restrict(t *testing.T, admin *redis.Client, user string, rights ...any) {
 	t.Cleanup(func() { _ = admin.Do(context.Background(), "ACL", "DELUSER", user).Err() })
 }
 
-// "the user needs the keys ~lock:*, the channels &lock:*, and these commands, beside those with which go-redis itself opens a
-// connection": a user with these rights alone waits, is woken, renews, sees the holder and evicts it.
+// "The user needs the keys ~lock:*, the channels &lock:*, these commands, and the commands by which go-redis opens a
+// connection": a user with only these permissions waits, is woken, renews, sees the holder and evicts it.
 func TestRedis_Rights(t *testing.T) {
 	t.Parallel()
 	source, err := os.ReadFile("redis.go")
@@ -491,7 +492,7 @@ func TestRedis_Rights(t *testing.T) {
 	}
 }
 
-// KeyPrefix "is what the names of all keys and channels start with, for shops that share a server".
+// "KeyPrefix begins the names of all keys and channels, for shops that share a server."
 func TestRedis_KeyPrefix(t *testing.T) {
 	t.Parallel()
 	server := startMiniredis(t)
@@ -547,8 +548,8 @@ func TestOpenRedis_refuses(t *testing.T) {
 	}
 }
 
-// "A number that leaves no room for those to come is refused", and the lease is what it was. The highest that is not
-// refused is followed by higher ones.
+// "A number that leaves no room for later fences is refused", and the lease does not change. The highest number that is not
+// refused is followed by higher fences.
 func TestLease_Raise_range(t *testing.T) {
 	for name, c := range map[string]struct {
 		backend lock.Backend

@@ -12,16 +12,16 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// wakeups delivers the messages of releases to the waiters of this process, over one subscription that is opened by the
-// first Acquire. An owner's name in Redis starts with the process's name, which is also that of its channel.
+// wakeups delivers the messages of releases to the waiters of this process, over one subscription, which the first Acquire
+// opens. An owner's name in Redis starts with the name of the process, which is also the name of its channel.
 type wakeups struct {
 	client  redis.UniversalClient
 	prefix  string // of the channel's name
 	process string
-	broken  func() // called when the subscription has failed
+	broken  func() // is called when the subscription has failed
 
-	// patience is for how long Redis may take to confirm a subscription, and be silent until the subscription is pinged, and
-	// then closed.
+	// patience is the time in which Redis has to confirm a subscription. A subscription that is silent for as long is
+	// pinged, and closed if it stays silent.
 	patience time.Duration
 
 	open context.Context // ends with close
@@ -35,8 +35,8 @@ type wakeups struct {
 	mu      sync.Mutex               // never held during I/O
 	waiters map[string]chan struct{} // by owner; capacity 1, sent to only while mu is held
 
-	// A subscription was confirmed once. It stays so when that breaks: an owner has to be found in Redis' queue by the same
-	// key as it was put there.
+	// confirmed is true once a subscription was confirmed, even if the subscription breaks later: a request that looks
+	// for an owner in Redis' queue has to name the same key as the one that put it there.
 	confirmed bool
 }
 
@@ -54,11 +54,11 @@ func newWakeups(client redis.UniversalClient, prefix string, broken func()) *wak
 	return w
 }
 
-// name is the name of an owner of this process in Redis.
+// name returns the name in Redis of an owner of this process.
 func (w *wakeups) name(owner string) string { return w.process + ":" + owner }
 
-// expect returns the channel on which the owner is woken to ask again, whether it was called for the owner before, and
-// whether a subscription was confirmed. If not, the owner is woken when one is.
+// expect returns the channel on which the owner is woken to ask again, whether expect was called for the owner before, and
+// whether a subscription was confirmed. If not, the confirmation wakes the owner.
 func (w *wakeups) expect(owner string) (woken <-chan struct{}, before, confirmed bool) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -77,7 +77,7 @@ func (w *wakeups) forget(owner string) {
 	delete(w.waiters, owner)
 }
 
-// listen opens the subscription, once, and gives Redis half of the time that there is to confirm it.
+// listen opens the subscription, once, and waits for its confirmation for half of the remaining time.
 func (w *wakeups) listen(ctx context.Context) {
 	w.once.Do(func() { w.work.Go(w.subscribe) })
 	if w.tried.Err() != nil {
@@ -91,12 +91,12 @@ func (w *wakeups) listen(ctx context.Context) {
 	}
 }
 
-// subscribe keeps a subscription until close. After each that fails, it waits twice as long, up to a second.
+// subscribe keeps a subscription until close. After each failed subscription it waits twice as long, up to a second.
 func (w *wakeups) subscribe() {
 	const shortNap = 100 * time.Millisecond
 	nap := shortNap
 	for w.open.Err() == nil {
-		sub := w.client.Subscribe(w.open) // to nothing yet: no I/O
+		sub := w.client.Subscribe(w.open) // to no channel yet, without I/O
 		stop := context.AfterFunc(w.open, func() { _ = sub.Close() })
 		err := sub.Subscribe(w.open, w.prefix+"wake:"+w.process)
 		worked := err == nil && w.receive(sub)
@@ -112,8 +112,8 @@ func (w *wakeups) subscribe() {
 	}
 }
 
-// receive handles the messages of a subscription until its connection fails or does not answer a ping. It reports whether
-// the subscription was confirmed.
+// receive handles the messages of a subscription until its connection fails or does not answer a ping. It reports
+// whether the subscription was confirmed.
 func (w *wakeups) receive(sub *redis.PubSub) (worked bool) {
 	pinged := false
 	for {
@@ -146,8 +146,8 @@ func (w *wakeups) wake(name string) {
 	}
 }
 
-// subscribed wakes all waiters: messages may have been lost with an earlier connection, and waiters that asked before
-// the first one was up are not in the queue.
+// subscribed wakes all waiters: messages may have been lost with an earlier connection, and waiters that asked before the
+// first confirmation are not in the queue.
 func (w *wakeups) subscribed() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -162,6 +162,6 @@ func (w *wakeups) subscribed() {
 
 func (w *wakeups) close() {
 	w.shut()
-	w.once.Do(func() {}) // no subscription from now on
+	w.once.Do(func() {}) // no subscription is opened from now on
 	w.work.Wait()
 }

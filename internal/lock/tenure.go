@@ -8,33 +8,34 @@ import (
 	"time"
 )
 
-// tenure is the time for which this process holds a key under one owner: from the grant until it is released or lost.
-// Its leases follow one another by hand-off; one at a time is current. Locker.mu guards all fields that change.
+// tenure is the time for which this process holds a key under one owner, from the grant until the key is released or
+// lost. Its leases follow one another by hand-off; one lease at a time is current. Locker.mu guards all fields that
+// change.
 type tenure struct {
 	locker *Locker
 	queue  *queue
 	claim  Claim // with the highest fence in use
 
 	granted  time.Time // when the answer arrived
-	deadline time.Time // until when the current lease is trusted, if it is not renewed
+	deadline time.Time // end of the trust in the current lease, if it is not renewed
 	handoffs int
 
 	first   *Lease    // of the current holder
-	leases  []*Lease  // it and those taken under it, until each is released
-	entered time.Time // when it began
+	leases  []*Lease  // the first and those taken under it, until each is released
+	entered time.Time // when the first began
 
 	timer    *time.Timer // for the next renewal or the end
 	renewAt  time.Time
-	renewing bool // a renewal is under way
-	last     bool // no context was left when a renewal was last due: one more that succeeds is the last
+	renewing bool // a renewal is in progress
+	last     bool // all contexts had ended when a renewal was last due: the next successful renewal is the last
 	ending   bool // the current lease is not renewed any more
 
 	over  bool
-	cause error // of its end, unless it was released
+	cause error // of the end, unless the key was released
 }
 
-// beginTenure begins a tenure with the waiter's lease, if the grant can still be trusted and the Locker is open. sent is when
-// the request was sent.
+// beginTenure begins a tenure with the waiter's lease, if the grant can still be trusted and the Locker is open. sent
+// is the time of the request.
 func (w *waiter) beginTenure(sent time.Time, g Grant) error {
 	l, q := w.Locker, w.queue
 	l.mu.Lock()
@@ -72,14 +73,14 @@ func (t *tenure) reenterLocked(parent, inner *Lease) bool {
 	}
 	inner.tenure, inner.parent, inner.fence = t, parent, t.claim.Fence
 	t.leases = append(t.leases, inner)
-	if t.ending { // its context may not have ended
+	if t.ending { // the context of inner may not have ended
 		t.ending = false
 		t.timer.Reset(t.untilNextLocked())
 	}
 	return true
 }
 
-// liveLocked reports whether the current lease can be trusted, by the clock: the timer may be late.
+// liveLocked reports whether the current lease can be trusted. It asks the clock, because the timer may be late.
 func (t *tenure) liveLocked() bool { return !t.over && time.Now().Before(t.deadline) }
 
 // tick runs when the timer fires. Renewals run in the background, so that no request to the store delays the end of the
@@ -102,8 +103,8 @@ func (t *tenure) tick() {
 	t.timer.Reset(t.untilNextLocked())
 }
 
-// renewableLocked reports whether the current lease is to be renewed now. A holder whose contexts have all ended gets one
-// more renewal, since its COMMIT may be under way.
+// renewableLocked reports whether to renew the current lease now. A holder whose contexts have all ended gets one more
+// renewal, because its COMMIT may be in progress.
 func (t *tenure) renewableLocked() bool {
 	most := t.locker.opt.MaxHold
 	ended := !slices.ContainsFunc(t.leases, func(e *Lease) bool { return e.ctx.Err() == nil })
@@ -112,7 +113,7 @@ func (t *tenure) renewableLocked() bool {
 	return !t.ending
 }
 
-// untilNextLocked is the time until the next renewal or the end.
+// untilNextLocked returns the time until the next renewal or the end.
 func (t *tenure) untilNextLocked() time.Duration {
 	next := t.deadline
 	if !t.renewing && !t.ending && t.renewAt.Before(next) {
@@ -136,21 +137,21 @@ func (t *tenure) renew(c Claim) {
 	case err == nil:
 		t.extendLocked(sent)
 	default:
-		t.last = false // one that fails does not count as the last
+		t.last = false // a failed renewal does not count as the last
 	}
 	now := time.Now()
-	for !t.renewAt.After(now) { // counted from the grant: slow answers do not shift the next ones
+	for !t.renewAt.After(now) { // counted from the grant: slow answers do not shift later renewals
 		t.renewAt = t.renewAt.Add(l.opt.TTL / 3)
 	}
 	if soon := now.Add(l.opt.TTL / 20); err != nil && soon.Before(t.renewAt) {
-		t.renewAt = soon // the store may be back
+		t.renewAt = soon // the store may work again
 	}
 	t.renewing = false
 	t.timer.Reset(t.untilNextLocked())
 }
 
-// ask sends one renewal. It waits for a sixth of the TTL, so that a renewal that meets two dead connections has a third try,
-// but not for less than a request needs.
+// ask sends one renewal. It waits for a sixth of the TTL, or as long as a request needs. So a renewal that meets two dead
+// connections has a third try.
 func (t *tenure) ask(ctx context.Context, c Claim) (fence int64, err error) {
 	ttl := t.locker.opt.TTL
 	ctx, cancel := context.WithTimeout(ctx, min(ttl/3, max(ttl/6, shortest)))
@@ -159,7 +160,7 @@ func (t *tenure) ask(ctx context.Context, c Claim) (fence int64, err error) {
 	return fence, noAnswer(ctx, err)
 }
 
-// extendLocked trusts the lease for another TTL from when the renewal was sent.
+// extendLocked trusts the lease for another TTL from the time of the renewal's request.
 func (t *tenure) extendLocked(sent time.Time) {
 	if deadline := sent.Add(t.locker.opt.TTL - t.locker.opt.Margin); deadline.After(t.deadline) {
 		t.deadline = deadline
@@ -167,12 +168,12 @@ func (t *tenure) extendLocked(sent time.Time) {
 }
 
 // handOverLocked gives the key to the next waiter of this process, without asking the store, and reports whether it
-// did. It does not after Options.HandoffTime, so that other processes can take the key, nor if too little of the TTL is
-// left for the next lease, or if the lease is not renewed any more.
+// did. After Options.HandoffTime it gives nothing, so that other processes can take the key; nor does it if too little
+// of the TTL is left for the next lease, or if the lease is not renewed any more.
 //
-// The next fence is one more than the last. It has to stay below the fence of the store's next grant, which is from a
-// clock in microseconds or a gap above the last one: so there are fewer hand-offs than microseconds since the grant,
-// and than numbers in a gap.
+// The next fence is one more than the last. It must stay below the fence of the store's next grant, which comes from a
+// clock in microseconds or is a gap above the last fence. So there are fewer hand-offs than microseconds since the
+// grant, and fewer than numbers in a gap.
 func (t *tenure) handOverLocked() bool {
 	now, o := time.Now(), t.locker.opt
 	held := now.Sub(t.granted)
@@ -193,8 +194,8 @@ func (t *tenure) handOverLocked() bool {
 	return true
 }
 
-// endLocked takes the lease from its holder, gives the key back to the store in the background, and lets the next
-// waiter ask for it.
+// endLocked takes the lease from its holder, releases the key in the store in the background, and lets the next waiter
+// ask for the key.
 func (t *tenure) endLocked(cause error) {
 	t.closeLocked()
 	cause = fmt.Errorf("lock %q: %w", t.claim.Key, cause)

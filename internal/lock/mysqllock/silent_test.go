@@ -12,8 +12,8 @@ import (
 	"example.com/shop/internal/testserver"
 )
 
-// "Acquire, Renew and Release get a context with a deadline, and return by then, also where the store is silent or the
-// driver knows no contexts": on whichever statement the connection falls silent.
+// "Acquire, Renew and Release get a context with a deadline. They return by then, even if the store is silent or the driver
+// knows no contexts": on whichever statement the connection falls silent.
 func TestBackend_SilentConnection(t *testing.T) {
 	mine := lock.Claim{Key: "mine", Owner: "me", TTL: long}
 	acquire := func(key string) func(context.Context, *mysqllock.Backend) error {

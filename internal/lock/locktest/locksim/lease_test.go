@@ -90,12 +90,12 @@ func (e *lease) over() {
 		return
 	}
 	e.end = time.Now()
-	// "A timer ends its context then, and no request to the store can delay that."
+	// "Then a timer ends its context, and no request to the store can delay that."
 	if limit := e.watch.limit(e.tenure); e.end.After(limit) {
 		e.broke("the lease on %s was trusted for %v too long", e.key, e.end.Sub(limit))
 	}
 	e.log("trusts %s no more: %v", e.key, cause)
-	// "It is renewed while one of the contexts under which it is held has not ended."
+	// "The lease is renewed until all contexts under which it is held have ended."
 	if e.plan.profile.calm() && errors.Is(cause, lock.ErrLost) {
 		e.broke("lost %s, though nothing was wrong", e.key)
 	}
