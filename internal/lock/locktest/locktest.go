@@ -13,9 +13,9 @@
 //		})
 //	}
 //
-// A rule about what is not set is skipped. Each call of Connect stands for another process. Rules of the store alone
-// call its Backend; the others put a Locker on each and let them contend. Races are made with signals, by a Tap around
-// the backend. What a Locker promises whatever its store is, package locksim checks.
+// If a capability is not set, its rules are skipped. Each call of Connect stands for another process. The rules for the
+// store call its Backend; the other rules put a Locker on each Backend and let them contend. A Tap around the backend
+// makes races by signals. Package locksim checks the promises that a Locker keeps with any store.
 package locktest
 
 import (
@@ -25,26 +25,27 @@ import (
 	"example.com/shop/internal/lock"
 )
 
-// Harness is one started store, and what it can do.
+// Harness is one started store, with its capabilities.
 type Harness struct {
-	// Connect returns a new Backend over the store, as another process would have it. The suite closes it; a client is
-	// the harness's to close, by t.Cleanup.
+	// Connect returns a new Backend over the store, as another process would have it. The suite closes the Backend; the
+	// harness closes the client, by t.Cleanup.
 	Connect func(t testing.TB) lock.Backend
 
-	// Expires: a lease whose holder the store hears no more of ends after its TTL.
+	// Expires: if the store hears no more of a lease's holder, the lease ends after its TTL.
 	Expires bool
 
-	// Notifies: a waiter is notified of a release, one process at most, in the order in which they came.
+	// Notifies: a release notifies the waiter that came first, and at most one process.
 	Notifies bool
 
-	// Fences: the backend mints fencing tokens. With Expires, they can also be raised above any number seen elsewhere.
+	// Fences: the backend mints fencing tokens. With Expires, the tokens can also be raised above any number seen
+	// elsewhere.
 	Fences bool
 
-	// Cut takes a Backend that Connect returned off the network, where a lease lasts for as long as the store hears of
-	// its process, and not for its TTL alone. It then ends some time after its TTL. Nil: the Tap's Cut is enough.
+	// Cut takes a Backend that Connect returned off the network. It is for stores in which a lease lasts for as long as the
+	// store hears of the process: the lease then ends some time after its TTL. Nil: the Tap's Cut is enough.
 	Cut func(b lock.Backend)
 
-	// Forget makes the store lose its memory, as FLUSHALL does; nil if it cannot.
+	// Forget makes the store lose its data, as FLUSHALL does; nil if it cannot.
 	Forget func(t testing.TB)
 }
 
@@ -70,8 +71,8 @@ var rules = []struct {
 	{"GivingUpLeavesQueue", givingUpLeavesQueue},
 }
 
-// Run checks every rule against stores that start returns. A rule that the store has no means for is skipped by the
-// name of the capability.
+// Run checks every rule against the store that start returns. If the store lacks a capability, its rules are skipped,
+// and the test names the capability.
 func Run(t *testing.T, start func(t *testing.T) Harness) {
 	h := start(t)
 	for _, r := range rules {
@@ -79,7 +80,7 @@ func Run(t *testing.T, start func(t *testing.T) Harness) {
 	}
 }
 
-// need skips a test that this store has no means for.
+// need skips a test whose capability this store lacks.
 func need(t *testing.T, has bool, capability string) {
 	t.Helper()
 	if !has {
@@ -88,7 +89,7 @@ func need(t *testing.T, has bool, capability string) {
 }
 
 const (
-	patience = 20 * time.Second       // bounds every wait; nothing takes this long unless it hangs
-	long     = 10 * patience          // a TTL that no test waits for: what goes on sooner was not caused by its end
+	patience = 20 * time.Second       // bounds every wait; only a call that hangs takes this long
+	long     = 10 * patience          // a TTL that no test waits for: its end causes no earlier event
 	short    = 600 * time.Millisecond // a TTL whose end tests wait for
 )

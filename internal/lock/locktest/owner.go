@@ -24,7 +24,7 @@ func (o owner) gets(t *testing.T) (fence int64) {
 		switch stoodStill := time.Since(sent) > o.claim.TTL/2; {
 		case err == nil && !g.Held:
 			return g.Fence
-		case err != nil || !stoodStill: // a lease that ends on its way is none
+		case err != nil || !stoodStill: // a lease may end before the answer arrives
 			t.Fatalf("Acquire by %s: %+v, %v; want the key", o.claim.Owner, g, err)
 		}
 	}
@@ -38,7 +38,7 @@ func (o owner) queues(t *testing.T) {
 	}
 }
 
-// isNotified fails the test if the owner is not.
+// isNotified fails the test if the owner is not notified.
 func (o owner) isNotified(t *testing.T) {
 	t.Helper()
 	if err := o.Wait(bounded(t), o.claim, lock.Grant{Held: true, Retry: long}); err != nil {
@@ -46,8 +46,7 @@ func (o owner) isNotified(t *testing.T) {
 	}
 }
 
-// givesUp leaves the queue. Where that passes on a key that was kept for the owner, the store may take it for a
-// release.
+// givesUp leaves the queue. If a key was kept for the owner and is passed on, the store may count this as a release.
 func (o owner) givesUp(t *testing.T) {
 	t.Helper()
 	if err := o.Release(bounded(t), o.claim); err != nil && !errors.Is(err, lock.ErrLost) {
@@ -79,7 +78,7 @@ func renewal(t *testing.T, h Harness) {
 	renewed := holder
 	renewed.claim.TTL = long
 	err := lock.ErrLost
-	for errors.Is(err, lock.ErrLost) && ctx.Err() == nil { // if the machine stood still: once more
+	for errors.Is(err, lock.ErrLost) && ctx.Err() == nil { // again if the machine stood still
 		holder.gets(t)
 		_, err = renewed.Renew(ctx, renewed.claim)
 	}
@@ -91,14 +90,13 @@ func renewal(t *testing.T, h Harness) {
 	renewed.frees(t)
 }
 
-// renewalNeverRevives: a lease is never renewed "in a way that takes a key that has run out", nor one that another
-// owner holds.
+// renewalNeverRevives: "a renewal never takes a key whose lease has run out", nor a key that another owner holds.
 func renewalNeverRevives(t *testing.T, h Harness) {
 	need(t, h.Expires, "Expires")
 	b, k := h.backend(t), key(t)
 	first := owner{b, lock.Claim{Key: k, Owner: "first", TTL: short}}
 	first.gets(t)
-	// Renewals with a long TTL would keep the key for ever once they revive it.
+	// If a renewal with a long TTL revived the lease, it would keep the key for ever.
 	second := owner{b, lock.Claim{Key: k, Owner: "second", TTL: long, Queue: true}}
 	for g, err := b.Acquire(bounded(t), second.claim); g.Held || err != nil; g, err = b.Acquire(bounded(t), second.claim) {
 		if err == nil {
@@ -114,8 +112,8 @@ func renewalNeverRevives(t *testing.T, h Harness) {
 	second.gets(t)
 }
 
-// ownerAsksAgain proves: "A request that is repeated after a lost reply finds its own lease." A release tells the store which fences
-// were used.
+// ownerAsksAgain: "A request that is repeated after a lost reply finds its own lease." A release tells the store the
+// highest used fence.
 func ownerAsksAgain(t *testing.T, h Harness) {
 	o := owner{h.backend(t), lock.Claim{Key: key(t), Owner: "me", TTL: long}}
 	var last int64
@@ -128,7 +126,7 @@ func ownerAsksAgain(t *testing.T, h Harness) {
 	}
 	o.claim.Fence = last + 1000
 	o.frees(t)
-	o.givesUp(t) // a repeated request: the store may remember who released last
+	o.givesUp(t) // a repeated request: the store may remember the last release
 	if fence := o.gets(t); h.Fences && fence <= last+1000 {
 		t.Errorf("fence %d after a release that told of %d", fence, last+1000)
 	}
@@ -141,17 +139,17 @@ func ownerComparedWhole(t *testing.T, h Harness) {
 	holder := owner{b, lock.Claim{Key: k, Owner: "abcdef", TTL: long}}
 	holder.claim.Fence = holder.gets(t)
 	holder.frees(t)
-	holder.claim.Fence = holder.gets(t) // of a key that the store has seen before: it may have a shorter way for those
+	holder.claim.Fence = holder.gets(t) // the store may have a shorter way for a key that it has seen before
 	for _, name := range []string{"abc", "abcdefg", "ABCDEF", "abcdef ", "*"} {
 		other := owner{b, lock.Claim{Key: k, Owner: name, TTL: long, Fence: holder.claim.Fence}}
-		other.queues(t) // in none: its claim has no Queue
+		other.queues(t) // enters no queue: its claim has no Queue
 		other.holdsNothing(t)
 	}
 	holder.frees(t)
 }
 
-// wokenByRelease: "A waiter is woken by the release, not by polling, and at most one process is woken by each", in
-// the order in which they came: the holder's TTL is longer than the test.
+// wokenByRelease: "The release wakes a waiter, which does not poll. Each release wakes at most one process", in the
+// order in which they came: the holder's TTL is longer than the test.
 func wokenByRelease(t *testing.T, h Harness) {
 	need(t, h.Notifies, "Notifies")
 	const waiters = 8
@@ -195,9 +193,9 @@ func wokenByRelease(t *testing.T, h Harness) {
 	release(t, lease)
 }
 
-// givingUpLeavesQueue: an owner that gives up has left the queue when Release returns. No later release notifies it in
-// place of an owner that stays: that one is notified at once, where a lost notification would take the TTL, longer than
-// the test.
+// givingUpLeavesQueue: an owner that gives up has left the queue when Release returns. A later release does not notify
+// it in place of an owner that stays. The owner that stays is notified at once: after a lost notification, it would
+// wait for the TTL, which is longer than the test.
 func givingUpLeavesQueue(t *testing.T, h Harness) {
 	need(t, h.Notifies, "Notifies")
 	for name, queue := range map[string]string{ // s stays, q gives up, Q gives up when it is notified

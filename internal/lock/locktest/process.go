@@ -34,7 +34,7 @@ func (h Harness) processes(t *testing.T, n int, o lock.Options) []process {
 	return ps
 }
 
-// backend returns one that is closed at the end of the test.
+// backend returns a Backend that is closed at the end of the test.
 func (h Harness) backend(t *testing.T) lock.Backend {
 	t.Helper()
 	b := h.Connect(t)
@@ -54,12 +54,12 @@ func bounded(t *testing.T) context.Context {
 	return ctx
 }
 
-// key returns one that no other test uses.
+// key returns a key that no other test uses.
 func key(t *testing.T) string {
 	return fmt.Sprintf("%s/%08x", t.Name(), rand.Uint32())
 }
 
-// acquire asks until there is an answer: a machine that stands still for a second costs a request all of its time.
+// acquire asks until there is an answer: if the machine stands still for a second, a request runs into its time limit.
 func acquire(t *testing.T, p process, key string) *lock.Lease {
 	t.Helper()
 	for ctx := bounded(t); ; {
@@ -81,7 +81,8 @@ func release(t *testing.T, lease *lock.Lease) {
 	}
 }
 
-// succeeds acquires the key of a lease that the store has ended. It fails the test unless the fence is higher by over gap.
+// succeeds acquires the key of a lease that the store has ended. It fails the test unless the fence is higher by more
+// than gap.
 func (p process) succeeds(t *testing.T, h Harness, before *lock.Lease, gap int64) *lock.Lease {
 	t.Helper()
 	next := acquire(t, p, before.Key())
@@ -91,7 +92,7 @@ func (p process) succeeds(t *testing.T, h Harness, before *lock.Lease, gap int64
 	return next
 }
 
-// isLost fails the test unless the holder of a lease learns that it was lost when it releases it.
+// isLost fails the test unless the release of the lease reports that the lease was lost.
 func isLost(t *testing.T, lease *lock.Lease) {
 	t.Helper()
 	if err := lease.Release(); !errors.Is(err, lock.ErrLost) {
@@ -109,12 +110,12 @@ func wait(t *testing.T, what string, signal <-chan struct{}) {
 	}
 }
 
-// exclusion: of all leases on a key, in any process, one at a time is trusted, and fences rise from each to the next.
+// exclusion: of all leases on a key, in any process, one at a time is trusted, and fences rise from lease to lease.
 func exclusion(t *testing.T, h Harness) {
 	const lockers, goroutines, turns = 4, 16, 4
 	ps, k := h.processes(t, lockers, lock.Options{TTL: long}), key(t)
 	var (
-		holders int // guarded by nothing but the lock: the race detector watches
+		holders int // only the lock guards it: the race detector watches
 		last    int64
 		wg      sync.WaitGroup
 	)
@@ -144,7 +145,7 @@ func exclusion(t *testing.T, h Harness) {
 	wg.Wait()
 }
 
-// tryAcquire: asks once; held is ErrNotAcquired and ErrHeld, and leaves nothing behind.
+// tryAcquire: TryAcquire asks once. For a held key it returns ErrNotAcquired and ErrHeld, and leaves nothing behind.
 func tryAcquire(t *testing.T, h Harness) {
 	ps, k := h.processes(t, 2, lock.Options{TTL: long}), key(t)
 	lease, err := ps[0].TryAcquire(bounded(t), k)
@@ -160,11 +161,11 @@ func tryAcquire(t *testing.T, h Harness) {
 		t.Errorf("asked the store %d times, want 1", n)
 	}
 	release(t, lease)
-	// Not tried once: of a store of many nodes some may not know of the release.
+	// acquire, not TryAcquire: some nodes of a store may not know of the release yet.
 	release(t, acquire(t, ps[1], k))
 }
 
-// closing: "Close gives all keys back, and does not wait for their holders"; it ends waiting.
+// closing: Close "ends all waits, and ends all leases", and "releases the keys in the store".
 func closing(t *testing.T, h Harness) {
 	ps, k := h.processes(t, 3, lock.Options{TTL: long}), key(t)
 	lease := acquire(t, ps[0], k)
@@ -189,11 +190,11 @@ func closing(t *testing.T, h Harness) {
 	release(t, acquire(t, ps[2], k))
 }
 
-// crashedHolder: a holder that the store hears no more of blocks the key until its TTL has passed, or its session, and
+// crashedHolder: a holder that the store hears no more of blocks the key until its TTL, or its session, has ended, and
 // no longer. By then its lease is over.
 func crashedHolder(t *testing.T, h Harness) {
 	need(t, h.Expires || h.Cut != nil, "Expires or Cut")
-	// Only one dies: the TTL of the other bounds no request of this test.
+	// Only the crashed process has a short TTL, so that the TTL of the other bounds no request of this test.
 	crashed, p, k := h.processes(t, 1, lock.Options{TTL: short})[0], h.processes(t, 1, lock.Options{TTL: long})[0], key(t)
 	lost := acquire(t, crashed, k)
 	crashed.tap.Cut()
@@ -211,8 +212,7 @@ func crashedHolder(t *testing.T, h Harness) {
 	release(t, next)
 }
 
-// storeForgets: fences rise "also after [...] FLUSHALL, or a restart without persistence", and a release reports the
-// loss.
+// storeForgets: fences rise "even after [...] FLUSHALL, or a restart without persistence", and a release reports the loss.
 func storeForgets(t *testing.T, h Harness) {
 	need(t, h.Forget != nil, "Forget")
 	ps, k := h.processes(t, 2, lock.Options{TTL: long}), key(t)
@@ -223,11 +223,11 @@ func storeForgets(t *testing.T, h Harness) {
 	release(t, next)
 }
 
-// fenceRaised: "Raise lifts the lease's fence above a number that the guarded resource has seen already"; a caller that
-// lost the lease gets no number.
+// fenceRaised: "Raise lifts the lease's fence above a number that the guarded resource has already seen." If the caller
+// has lost the lease, the fence stays.
 func fenceRaised(t *testing.T, h Harness) {
 	need(t, h.Expires && h.Fences, "Expires and Fences")
-	// Only one dies: the TTL of the other bounds no request of this test.
+	// Only the mortal process has a short TTL, so that the TTL of the other bounds no request of this test.
 	p, mortal, k := h.processes(t, 1, lock.Options{TTL: long})[0], h.processes(t, 1, lock.Options{TTL: short})[0], key(t)
 	lease := acquire(t, p, k)
 	seen := lease.Fence() + 3_600_000_000 // an hour ahead
@@ -247,9 +247,9 @@ func fenceRaised(t *testing.T, h Harness) {
 	release(t, last)
 }
 
-// holder: "Holder names the holder of a key, by its Options.Identity"; it is "the zero Holder if it is free". "After ForceRelease
-// the next fence is higher than any that the former holder can have used", 65,535 of which it uses for hand-offs without
-// telling the store.
+// holder: "Holder names the holder of a key, by its Options.Identity"; it returns "the zero Holder if the key is free".
+// "After ForceRelease, the next fence is higher than any that the former holder can have used": the holder may have
+// used 65,535 fences for hand-offs without telling the store.
 func holder(t *testing.T, h Harness) {
 	named := h.processes(t, 1, lock.Options{TTL: long, Identity: "shop-1@rack_2.eu"})[0]
 	other := h.processes(t, 1, lock.Options{TTL: long})[0]

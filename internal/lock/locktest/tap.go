@@ -8,14 +8,14 @@ import (
 	"example.com/shop/internal/lock"
 )
 
-// Tap is a Backend around another one. It counts calls, so that a test can wait for them, and can be cut.
+// Tap is a Backend around another Backend. It counts calls, so that a test can wait for them, and can be cut.
 type Tap struct {
 	lock.Backend
 
 	mu      sync.Mutex
 	changed *sync.Cond   // a count has risen
 	counts  map[Call]int // of calls that have begun
-	cut     bool         // nothing gets through
+	cut     bool         // calls fail
 }
 
 // Call names a method of Backend.
@@ -29,24 +29,24 @@ const (
 	Wait    Call = "wait"
 )
 
-// ErrCut is what a caller gets while the Tap is cut.
+// ErrCut is the error of a call while the Tap is cut.
 var ErrCut = errors.New("cut off")
 
-// NewTap returns a Tap that lets everything through.
+// NewTap returns a Tap that passes all calls on.
 func NewTap(b lock.Backend) *Tap {
 	t := &Tap{Backend: b, counts: make(map[Call]int)}
 	t.changed = sync.NewCond(&t.mu)
 	return t
 }
 
-// Cut lets nothing through any more, as if the process had died or its network had failed.
+// Cut makes all further calls fail, as if the process had died or its network had failed.
 func (t *Tap) Cut() {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.cut = true
 }
 
-// Count returns how many calls of this kind have begun.
+// Count returns the number of calls of this kind that have begun.
 func (t *Tap) Count(c Call) int {
 	t.mu.Lock()
 	defer t.mu.Unlock()

@@ -13,8 +13,8 @@ import (
 	"example.com/shop/internal/lock"
 )
 
-// "Deadlocks and changed rows (1213, 1020) and rows that another transaction has (3572, 1205) are tried again, a few
-// times".
+// "After a deadlock or a changed row (1213, 1020), or if another transaction has locked the row (3572, 1205), the
+// statement is repeated, a few times".
 func TestBackend_Conflicts(t *testing.T) {
 	onBoth(t, func(t *testing.T, dsn string) {
 		config, err := mysql.ParseDSN(with(t, dsn, "interpolateParams", "true"))
@@ -91,8 +91,8 @@ func (c *conflictingConn) ExecContext(ctx context.Context, statement string, arg
 	return c.Conn.(driver.ExecerContext).ExecContext(ctx, statement, args)
 }
 
-// "If another transaction has locked the row, the key counts as held: no server thread waits for the row", whatever the
-// client of that transaction has become.
+// "If another transaction has locked the row, the key counts as held: a request that takes or renews a lease never
+// waits for the row", even if the client of that transaction has disappeared.
 func TestBackend_StuckRow(t *testing.T) {
 	onBoth(t, func(t *testing.T, dsn string) {
 		db := open(t, dsn)

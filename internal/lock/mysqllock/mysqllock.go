@@ -20,14 +20,14 @@ import (
 // Backend is a lock.Backend over a table of MySQL or MariaDB. See the package comment for its promises.
 type Backend struct {
 	db      *sql.DB
-	version atomic.Pointer[string] // of the server; nil: not asked yet
+	version atomic.Pointer[string] // of the server; nil until it was asked
 }
 
-// New returns a Backend over the table locks. The pool stays the caller's, to be closed after the Locker. The table has
-// to exist: see CreateTable.
+// New returns a Backend over the table locks, which must exist: see CreateTable. The caller closes the pool after the
+// Locker.
 func New(db *sql.DB) *Backend { return &Backend{db: db} }
 
-// CreateTable creates the table locks unless a table of that name exists. Any number of processes may call it at the same
+// CreateTable creates the table locks unless a table of this name exists. Any number of processes may call it at the same
 // time. schema.sql has the statement for shops that create tables by migrations.
 func (b *Backend) CreateTable(ctx context.Context) error {
 	if _, err := b.db.ExecContext(ctx, schema); err != nil {
@@ -49,7 +49,7 @@ func (b *Backend) Acquire(ctx context.Context, c lock.Claim) (g lock.Grant, err 
 		return err
 	})
 	switch {
-	case locked(err): // other transactions have locked the row each time
+	case locked(err): // other transactions had locked the row at each try
 		return lock.Grant{Held: true, Retry: pollMost}, nil
 	case err != nil:
 		return lock.Grant{}, fmt.Errorf("mysqllock: acquire: %w", err)
@@ -70,16 +70,16 @@ func (b *Backend) take(ctx context.Context, c lock.Claim) (lock.Grant, error) {
 
 const (
 	pollFirst = 5 * time.Millisecond   // between the first two reads of the row by a waiter
-	pollMost  = 100 * time.Millisecond // between two later ones
+	pollMost  = 100 * time.Millisecond // between two later reads
 	pollLimit = time.Second            // time limit of a read: a dead connection must not delay a waiter for longer
 )
 
-// Wait implements lock.Backend. It reads the row until the key is free, or until a read times out: the next request
-// then takes another connection.
+// Wait implements lock.Backend. It reads the row until the key is free or a read times out. After a timeout, the next
+// request takes another connection.
 func (b *Backend) Wait(ctx context.Context, c lock.Claim, g lock.Grant) error {
 	left := g.Retry
 	for nap := pollFirst; ; nap = min(nap*3/2, pollMost) {
-		// A jitter of up to a quarter spreads waiters that came at the same time.
+		// A jitter of up to a quarter of the pause spreads waiters that came at the same time.
 		select {
 		case <-time.After(min(nap, max(left, time.Millisecond)) + rand.N(nap/4+1)):
 		case <-ctx.Done():
@@ -115,7 +115,8 @@ func (b *Backend) Release(ctx context.Context, c lock.Claim) error {
 	return err
 }
 
-// asHolder calls change until it meets no conflict. If it changes no row, the owner does not hold the key: lock.ErrLost.
+// asHolder calls change until there is no conflict. If change changes no row, the owner does not hold the key:
+// lock.ErrLost.
 func asHolder(ctx context.Context, doing string, change func() (fence int64, err error)) (fence int64, err error) {
 	err = retry(ctx, func() (err error) {
 		fence, err = change()
@@ -130,7 +131,7 @@ func asHolder(ctx context.Context, doing string, change func() (fence int64, err
 	return fence, nil
 }
 
-// Holder implements lock.Backend. Since is read from the fence: after Lease.Raise, it is not a time.
+// Holder implements lock.Backend. It reads Since from the fence, which is not a time after Lease.Raise.
 func (b *Backend) Holder(ctx context.Context, key string) (lock.Holder, error) {
 	r, err := b.read(ctx, key)
 	switch {
@@ -142,7 +143,7 @@ func (b *Backend) Holder(ctx context.Context, key string) (lock.Holder, error) {
 	return lock.Holder{Owner: r.owner, Since: time.UnixMicro(r.fence), Remaining: r.left}, nil
 }
 
-// Evict implements lock.Backend: it renews the lease, for no time.
+// Evict implements lock.Backend. It renews the lease with a TTL of zero.
 func (b *Backend) Evict(ctx context.Context, key, owner string) error {
 	_, err := b.Renew(ctx, lock.Claim{Key: key, Owner: owner})
 	return err
@@ -157,16 +158,17 @@ var schema string
 // now is the database's clock, in microseconds since 1970.
 const now = "TIMESTAMPDIFF(MICROSECOND, '1970-01-01', UTC_TIMESTAMP(6))"
 
-// The statements. Those that change a row store its fence by LAST_INSERT_ID, which the server sends
-// back with its answer: 0 if the WHERE matched no row. The fence is set first, since it depends on the former owner.
+// The statements. If a statement changes a row, it stores the row's fence by LAST_INSERT_ID, which the server returns
+// with its answer; 0 means that the WHERE matched no row. A statement sets the fence first, because the fence depends
+// on the former owner.
 const (
 	readRow = "SELECT owner, TIMESTAMPDIFF(MICROSECOND, UTC_TIMESTAMP(6), deadline), fence FROM locks WHERE name = ?"
 
-	// A free row, where there is none.
+	// insertRow inserts a free row unless the key has a row.
 	insertRow = "INSERT IGNORE INTO locks (name, owner, fence, deadline) VALUES (?, '', 0, UTC_TIMESTAMP(6))"
 
-	// The fence is the clock, unless that is behind the row. A holder whose lease ran out has not reported the numbers
-	// that it used, so all that it may have used are left out; an owner that asks again has used none.
+	// The fence is the time of the clock, unless the clock is behind the row. A holder whose lease ran out has not reported
+	// its numbers, so the fence skips all that it may have used. An owner that asks again has used none.
 	setTaken = "fence = LAST_INSERT_ID(GREATEST(fence + IF(owner IN ('', ?), 1, 65536), " + now + "))," +
 		" owner = ?, deadline = UTC_TIMESTAMP(6) + INTERVAL ? MICROSECOND"
 	ifFree = "(owner IN ('', ?) OR deadline <= UTC_TIMESTAMP(6))"
@@ -174,7 +176,7 @@ const (
 	setRenewed = "fence = LAST_INSERT_ID(GREATEST(fence, ?)), deadline = UTC_TIMESTAMP(6) + INTERVAL ? MICROSECOND"
 	ifHeld     = "owner = ? AND deadline > UTC_TIMESTAMP(6)"
 
-	// A release may wait for the row: it is right whenever it happens.
+	// A release may wait for the row: it is correct whenever it happens.
 	releaseRow = "UPDATE locks SET fence = LAST_INSERT_ID(GREATEST(fence, ?)), owner = '', deadline = UTC_TIMESTAMP(6)" +
 		" WHERE name = ? AND " + ifHeld
 )
@@ -183,12 +185,12 @@ const (
 type row struct {
 	owner string
 	left  time.Duration // of the lease, if there is an owner
-	fence int64         // the highest in use, as far as it was reported
+	fence int64         // the highest reported one
 }
 
 func (r row) held() bool { return r.owner != "" && r.left > 0 }
 
-// read returns the key's row. sql.ErrNoRows: there is none.
+// read returns the key's row. sql.ErrNoRows: there is no row.
 func (b *Backend) read(ctx context.Context, key string) (r row, err error) {
 	var owner []byte
 	var left int64
@@ -197,12 +199,14 @@ func (b *Backend) read(ctx context.Context, key string) (r row, err error) {
 	return r, err
 }
 
-// change sets the columns of a key's row if the row meets the condition. It returns the fence, 0 if the row does not.
+// change sets the columns of a key's row if the row meets the condition. It returns the fence, or 0 if the row does not
+// meet the condition.
 //
-// If another transaction has locked the row, the statement fails at once. A statement that waited would go on after its
-// caller has gone, and its old clock could shorten a lease that was renewed meanwhile. UPDATE has no NOWAIT. MariaDB sets
-// the time limit of one statement. MySQL locks the row by a subquery, which it would merge into the UPDATE without the
-// LIMIT, and forget NOWAIT; in MariaDB such an UPDATE takes seven times as long.
+// If another transaction has locked the row, the statement fails at once. A waiting statement would go on after its
+// caller has given up, and its old clock could shorten a lease that was renewed meanwhile. UPDATE has no NOWAIT. In
+// MariaDB, change sets the time limit of the statement. In MySQL, it locks the row by a subquery with a LIMIT, without
+// which MySQL would merge the subquery into the UPDATE and forget NOWAIT. In MariaDB, such an UPDATE takes seven times
+// as long.
 func (b *Backend) change(ctx context.Context, key, set string, values []any, condition string, owner []byte) (int64, error) {
 	version := b.version.Load()
 	if version == nil {
@@ -229,8 +233,8 @@ func (b *Backend) exec(ctx context.Context, statement string, args ...any) (id i
 	return result.LastInsertId()
 }
 
-// retry calls f until it meets no conflict, a few times. It backs off for a random time in between, so that
-// statements that collided do not collide again.
+// retry calls f until there is no conflict, a few times. It backs off for a random time in between, so that statements that
+// have collided do not collide again.
 func retry(ctx context.Context, f func() error) error {
 	const attempts = 8
 	for attempt := 1; ; attempt++ {
@@ -246,15 +250,15 @@ func retry(ctx context.Context, f func() error) error {
 	}
 }
 
-// conflict reports whether another transaction caused the error, so that trying again can help: by its lock, a deadlock
-// (ER_LOCK_DEADLOCK), or a change of the row (ER_CHECKREAD, of MariaDB with innodb_snapshot_isolation).
+// conflict reports whether another transaction caused the error, so that trying again can help: by a lock, a deadlock
+// (ER_LOCK_DEADLOCK), or a change of the row (ER_CHECKREAD, in MariaDB with innodb_snapshot_isolation).
 func conflict(err error) bool { return locked(err) || numbered(err, 1213, 1020) }
 
-// locked reports whether another transaction has locked the row: ER_LOCK_NOWAIT, of MySQL, or ER_LOCK_WAIT_TIMEOUT, of
-// MariaDB for NOWAIT as well.
+// locked reports whether another transaction has locked the row: ER_LOCK_NOWAIT in MySQL, or ER_LOCK_WAIT_TIMEOUT, which
+// MariaDB also uses for NOWAIT.
 func locked(err error) bool { return numbered(err, 3572, 1205) }
 
-// numbered reports whether the error is the server's, with one of these numbers.
+// numbered reports whether the server answered with an error that has one of these numbers.
 func numbered(err error, numbers ...uint16) bool {
 	answer, ok := errors.AsType[*mysql.MySQLError](err)
 	return ok && slices.Contains(numbers, answer.Number)

@@ -93,7 +93,7 @@ func TestBackend_WaitLocksNothing(t *testing.T) {
 	})
 }
 
-// "Nothing is changed in the sessions of the caller's pool, except the value of LAST_INSERT_ID()."
+// "Nothing changes in the sessions of the caller's pool, except the value of LAST_INSERT_ID()."
 func TestBackend_SessionsStayAsTheyWere(t *testing.T) {
 	onBoth(t, func(t *testing.T, dsn string) {
 		db := open(t, dsn)
@@ -127,8 +127,8 @@ func TestBackend_SessionsStayAsTheyWere(t *testing.T) {
 	})
 }
 
-// "The deadline is judged by the database's clock". The session's clock is set: a lease of an hour runs out an hour
-// later to the microsecond, in no time.
+// "The clock of the database (UTC_TIMESTAMP) judges the deadline." The test sets the session's clock: a lease of an
+// hour runs out an hour later, to the microsecond, at once.
 func TestBackend_DatabaseClock(t *testing.T) {
 	onBoth(t, func(t *testing.T, dsn string) {
 		// A time zone with a summer time, and the middle of the hour that its clocks show twice.
@@ -192,7 +192,7 @@ func TestBackend_RowsDeleted(t *testing.T) {
 	})
 }
 
-// "Each request that succeeds is one statement", whichever rows the driver counts as affected.
+// "A successful request is one statement", whichever rows the driver counts as affected.
 func TestBackend_OneStatement(t *testing.T) {
 	onBoth(t, func(t *testing.T, dsn string) {
 		newBackend(t, open(t, dsn))

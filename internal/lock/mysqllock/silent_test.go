@@ -60,7 +60,7 @@ func TestBackend_SilentConnection(t *testing.T) {
 	}
 }
 
-// "If the answer to a request is lost, asking again or a release settles it".
+// "If the answer to a request is lost, a repeated request or a release settles it."
 func TestBackend_AnswerLost(t *testing.T) {
 	mine := lock.Claim{Key: "key", Owner: "me", TTL: long}
 	onBoth(t, func(t *testing.T, dsn string) {

@@ -19,8 +19,8 @@ const (
 	brief = 700 * time.Millisecond // a NodeTimeout that tests wait for
 )
 
-// "With a minority of nodes down, hanging or empty, keys are acquired, renewed and released as if they were not there."
-// In the case "stuck" the NodeTimeout is longer than the test: nothing of this waits for a node that does not answer.
+// "If a minority of nodes is down, hanging or empty, the other nodes acquire, renew and release keys as usual." In the
+// case of stuck nodes, the NodeTimeout is longer than the test: no request waits for a node that does not answer.
 func TestBackend_MinorityFails(t *testing.T) {
 	t.Parallel()
 	for name, fail := range map[string]func(t *testing.T, s []*miniredis.Miniredis, nodes []string){
@@ -83,7 +83,7 @@ func TestBackend_MinorityFails(t *testing.T) {
 	}
 }
 
-// "Without a majority no lease is granted, and the votes of the living nodes are released."
+// "Without a majority, no lease is granted, and the votes of the living nodes are released."
 func TestBackend_MajorityDown(t *testing.T) {
 	t.Parallel()
 	servers := startNodes(t)
@@ -137,8 +137,8 @@ func TestBackend_HolderUnknown(t *testing.T) {
 	}
 }
 
-// "An operation waits for Options.NodeTimeout at most": each returns while three clients are still at it. "If too few answer,
-// the error is ErrNoQuorum".
+// "An operation waits for Options.NodeTimeout at most": each returns while three clients still wait. "If too few nodes
+// answer, the error is ErrNoQuorum".
 func TestBackend_MajorityHangs(t *testing.T) {
 	t.Parallel()
 	servers := startNodes(t)
@@ -179,8 +179,8 @@ func TestBackend_CloseWhileClientsHang(t *testing.T) {
 	}
 }
 
-// "A late release frees nothing that a later request took": two nodes hear of the request only after the lease, got
-// from the other three, was released.
+// "A late release does not free a key that a later request took": two nodes hear of the request only after the lease of the
+// other three was released.
 func TestBackend_StragglersAreReleased(t *testing.T) {
 	servers := startNodes(t)
 	b, gates := newBackend(t, addrs(servers), redlock.Options{NodeTimeout: patience})
@@ -206,8 +206,8 @@ func TestBackend_StragglersAreReleased(t *testing.T) {
 	mustBeEmpty(t, b, servers...)
 }
 
-// "a late release frees nothing that a later request took": what the client gave up of a first attempt arrives at a
-// node when the owner has its vote by another one.
+// "A late release does not free a key that a later request took": a request that the client gave up arrives at a node when
+// the owner already has the node's vote by a later request.
 func TestBackend_LateRequests(t *testing.T) {
 	for _, late := range [][]string{{"release"}, {"acquire", "release"}} {
 		t.Run(strings.Join(late, " and "), func(t *testing.T) {
@@ -279,7 +279,7 @@ func TestBackend_CallerLeaves(t *testing.T) {
 	mustBeEmpty(t, b, servers...)
 }
 
-// "A lease that is renewed survives a rolling restart of nodes that keep their data, one at a time."
+// "If nodes keep their data and are restarted one at a time, a renewed lease survives."
 func TestBackend_RollingRestart(t *testing.T) {
 	servers := startNodes(t)
 	b, _ := newBackend(t, addrs(servers), redlock.Options{NodeTimeout: patience})
@@ -300,8 +300,8 @@ func TestBackend_RollingRestart(t *testing.T) {
 	}
 }
 
-// A lease outlives nodes that restart empty, as long as a quorum remembers. "ErrLost means that so many nodes refuse that no
-// quorum can hold the key for this owner." "A renewal never takes a key on a node again".
+// A lease outlives nodes that restart empty, as long as a quorum remembers. "ErrLost means that so many nodes refuse
+// that no quorum can hold the key for this owner." "A renewal never takes a key on a node again".
 func TestBackend_NodesForget(t *testing.T) {
 	servers := startNodes(t)
 	b, _ := newBackend(t, addrs(servers), redlock.Options{NodeTimeout: patience})

@@ -18,19 +18,19 @@ import (
 	"example.com/shop/internal/lock"
 )
 
-// ErrNoQuorum means that too few nodes answered. It is joined with the errors of the others.
+// ErrNoQuorum means that too few nodes answered. It is joined with the errors of the other nodes.
 var ErrNoQuorum = errors.New("no quorum of nodes answered")
 
-// Options of a Backend. The zero value is a good one for leases of seconds.
+// Options of a Backend. The zero value works for leases of seconds.
 type Options struct {
-	// NodeTimeout is the time limit for an answer of a node. It should be far above a round trip, or a slow answer
-	// counts as an outage, and far below a third of the TTL, which is how long a Locker waits for a renewal. Default 50
+	// NodeTimeout is the time limit for an answer of a node. It should be far above a round trip, so that a slow answer
+	// does not count as an outage, and far below a third of the TTL, for which a Locker waits for a renewal. Default 50
 	// ms.
 	NodeTimeout time.Duration
 
-	// Delay is the least time between two attempts of a waiter. Up to four times as much is added at random, so that
-	// two waiters that split the votes do not collide again: it should be many times as long as a request to all nodes.
-	// Default 50 ms, a NodeTimeout, so that the votes of a failed attempt are released before the next.
+	// Delay is the shortest time between two attempts of a waiter. A random time of up to four Delays is added, so that
+	// two waiters that split the votes do not collide again. Delay should be many times as long as a request to all
+	// nodes. Default 50 ms, a NodeTimeout, so that the votes of a failed attempt are released before the next.
 	Delay time.Duration
 }
 
@@ -47,7 +47,7 @@ var (
 	releaseScript = lock.Script{Script: redis.NewScript(releaseSource), Name: "release", Source: releaseSource}
 )
 
-// Scripts returns what is run on each node.
+// Scripts returns the scripts that run on each node.
 func Scripts() []lock.Script { return []lock.Script{acquireScript, renewScript, releaseScript} }
 
 const prefix = "redlock:" // of all keys
@@ -57,17 +57,17 @@ const prefix = "redlock:" // of all keys
 type Backend struct {
 	nodes []*node
 	opt   Options
-	sent  atomic.Int64 // requests, which are numbered
+	sent  atomic.Int64 // number of the latest request
 
-	work sync.WaitGroup  // requests under way
+	work sync.WaitGroup  // requests in progress
 	open context.Context // ends with Close
 	shut context.CancelFunc
 }
 
 // New returns a Backend over one client for each node. The nodes must not replicate each other, and should be an odd
-// number: four tolerate no more failures than three. The clients stay the caller's, to be closed after the Locker;
-// they should set ContextTimeoutEnabled, so that requests end with the NodeTimeout. New panics if there are no clients,
-// or a duration is too short.
+// number: four nodes tolerate no more failures than three. The caller closes the clients after the Locker. They should set
+// ContextTimeoutEnabled, so that requests end with the NodeTimeout. New panics if there are no clients or a duration is too
+// short.
 func New(clients []redis.UniversalClient, o Options) *Backend {
 	o.NodeTimeout = cmp.Or(o.NodeTimeout, 50*time.Millisecond)
 	o.Delay = cmp.Or(o.Delay, 50*time.Millisecond)
@@ -82,8 +82,8 @@ func New(clients []redis.UniversalClient, o Options) *Backend {
 	return b
 }
 
-// Acquire implements lock.Backend. Held means that a quorum answered, but did not agree: a holder cannot be
-// distinguished from another caller that asks at the same time.
+// Acquire implements lock.Backend. Held means that a quorum answered, but did not agree: the Backend cannot distinguish a
+// holder from another caller that asks at the same time.
 func (b *Backend) Acquire(ctx context.Context, c lock.Claim) (lock.Grant, error) {
 	began := time.Now()
 	votes, err := b.ask(ctx, acquireScript, c)
@@ -100,7 +100,7 @@ func (b *Backend) Acquire(ctx context.Context, c lock.Claim) (lock.Grant, error)
 	return lock.Grant{}, fmt.Errorf("redlock: acquire: %w: %w", ErrNoQuorum, err)
 }
 
-// Wait implements lock.Backend: it sleeps for g.Retry.
+// Wait implements lock.Backend. It sleeps for g.Retry.
 func (b *Backend) Wait(ctx context.Context, _ lock.Claim, g lock.Grant) error {
 	select {
 	case <-time.After(g.Retry):
@@ -110,8 +110,8 @@ func (b *Backend) Wait(ctx context.Context, _ lock.Claim, g lock.Grant) error {
 	}
 }
 
-// Renew implements lock.Backend. The fence is always 0. Where too few nodes answer, the error is an ErrNoQuorum, and
-// the lease may still be there.
+// Renew implements lock.Backend. The fence is always 0. If too few nodes answer, the error is an ErrNoQuorum, and the lease
+// may still exist.
 func (b *Backend) Renew(ctx context.Context, c lock.Claim) (int64, error) {
 	began := time.Now()
 	votes, err := b.ask(ctx, renewScript, c)
@@ -121,15 +121,15 @@ func (b *Backend) Renew(ctx context.Context, c lock.Claim) (int64, error) {
 	return 0, result("renew", votes, err)
 }
 
-// Release implements lock.Backend. It is sent to all nodes, and goes on after a quorum has answered. ErrNoQuorum: too
-// few did.
+// Release implements lock.Backend. It goes to all nodes, and goes on after a quorum has answered. ErrNoQuorum: too few
+// nodes answered.
 func (b *Backend) Release(ctx context.Context, c lock.Claim) error {
 	votes, err := b.ask(ctx, releaseScript, c)
 	return result("release", votes, err)
 }
 
-// Holder implements lock.Backend: the owner that holds the key on a quorum. ErrNoQuorum: too few nodes answered. Since
-// is not known.
+// Holder implements lock.Backend. It returns the owner that holds the key on a quorum. ErrNoQuorum: too few nodes answered.
+// Since is not known.
 func (b *Backend) Holder(ctx context.Context, key string) (lock.Holder, error) {
 	voting, cancel := context.WithTimeout(ctx, b.opt.NodeTimeout)
 	defer cancel()
@@ -144,7 +144,7 @@ func (b *Backend) Holder(ctx context.Context, key string) (lock.Holder, error) {
 		})
 	}
 	t, err := b.count(ctx, answers, func(t tally) bool { return t.pending() == 0 })
-	left := map[string][]time.Duration{} // by owner; the empty one: free
+	left := map[string][]time.Duration{} // by owner; the empty owner: free
 	for range t.yes {
 		h := <-votes
 		left[h.Owner] = append(left[h.Owner], h.Remaining)
@@ -153,20 +153,20 @@ func (b *Backend) Holder(ctx context.Context, key string) (lock.Holder, error) {
 		switch {
 		case owner != "" && len(each) >= t.quorum():
 			return lock.Holder{Owner: owner, Remaining: slices.Min(each)}, nil
-		case owner != "" && len(each)+t.failed+t.pending() >= t.quorum(): // it may also hold the others
+		case owner != "" && len(each)+t.failed+t.pending() >= t.quorum(): // the owner may also hold the other nodes
 			return lock.Holder{}, fmt.Errorf("redlock: holder: %w", errors.Join(ErrNoQuorum, err))
 		}
 	}
 	return lock.Holder{}, result("holder", t, err)
 }
 
-// Evict implements lock.Backend: it renews the lease, for no time.
+// Evict implements lock.Backend. It renews the lease with a TTL of zero.
 func (b *Backend) Evict(ctx context.Context, key, owner string) error {
 	votes, err := b.ask(ctx, renewScript, lock.Claim{Key: key, Owner: owner})
 	return result("evict", votes, err)
 }
 
-// result is the error of a renewal or a release.
+// result returns the error of a renewal or a release.
 func result(what string, votes tally, err error) error {
 	switch {
 	case votes.won():
@@ -177,8 +177,8 @@ func result(what string, votes tally, err error) error {
 	return fmt.Errorf("redlock: %s: %w", what, errors.Join(ErrNoQuorum, err))
 }
 
-// Close waits for the requests under way, such as releases in the background, for two NodeTimeouts at most, and then
-// ends them. A client that ignores contexts may end them later. The clients stay open.
+// Close waits for the requests in progress, such as releases in the background, for two NodeTimeouts at most, and then ends
+// them. A client that ignores contexts may end them later. The clients stay open.
 func (b *Backend) Close() error {
 	done := make(chan struct{})
 	go func() {
@@ -199,7 +199,7 @@ func (b *Backend) ask(ctx context.Context, script lock.Script, c lock.Claim) (ta
 }
 
 // count counts the answers of nodes until there are enough, the NodeTimeout has passed, or ctx ends. The requests go on
-// without it. The error joins the errors of the nodes that failed or did not answer.
+// after it returns. The error joins the errors of the nodes that failed or did not answer.
 func (b *Backend) count(ctx context.Context, answers <-chan answer, enough func(tally) bool) (tally, error) {
 	timeout := time.NewTimer(b.opt.NodeTimeout)
 	defer timeout.Stop()
@@ -218,7 +218,7 @@ func (b *Backend) count(ctx context.Context, answers <-chan answer, enough func(
 				t.no++
 			}
 		case <-timeout.C:
-			if len(answers) > 0 { // they came in time, and this process is slow
+			if len(answers) > 0 { // the answers came in time, but this process is slow
 				timeout.Reset(0)
 				continue
 			}
@@ -239,39 +239,39 @@ type tally struct {
 	failed int // an error, or no answer in time
 }
 
-// quorum is how many nodes have to agree: any two quorums share a node.
+// quorum returns the number of nodes that have to agree. Any two quorums share a node.
 func (t tally) quorum() int { return t.nodes/2 + 1 }
 
 func (t tally) answered() int { return t.yes + t.no }
 
-// pending is how many may still answer.
+// pending returns the number of nodes that may still answer.
 func (t tally) pending() int { return t.nodes - t.answered() - t.failed }
 
-// won: a quorum has agreed.
+// won reports whether a quorum has agreed.
 func (t tally) won() bool { return t.yes >= t.quorum() }
 
-// lost: so many refuse that no quorum can ever have agreed.
+// lost reports whether so many nodes refuse that no quorum can ever have agreed.
 func (t tally) lost() bool { return t.no > t.nodes-t.quorum() }
 
-// settled: the rest cannot change who holds the key, or cannot tell.
+// settled reports whether the missing answers cannot change or clarify who holds the key.
 func (t tally) settled() bool {
 	cannotWin := t.yes+t.pending() < t.quorum()
 	unreachable := t.failed > t.nodes-t.quorum() // by a quorum of answers
 	return t.won() || cannotWin && (t.answered() >= t.quorum() || unreachable)
 }
 
-// validity is for how long a grant that took elapsed to get may be trusted. The clocks of nodes and clients may differ in
-// speed by 1 %, and expiry by 2 ms.
+// validity returns the time for which a grant may be trusted that took the time elapsed. The clocks of nodes and
+// clients may differ in speed by 1 %, and expiry by 2 ms.
 func validity(ttl, elapsed time.Duration) time.Duration {
 	return ttl - elapsed - ttl/100 - 2*time.Millisecond
 }
 
-// node is one Redis server, with the requests to it that are under way.
+// node is one Redis server, with the requests to it that are in progress.
 type node struct {
 	client redis.UniversalClient
 
 	mu   sync.Mutex
-	last map[contender]chan struct{} // the latest request of each; closed when it has ended
+	last map[contender]chan struct{} // the latest request of each contender; closed when it has ended
 }
 
 // contender is an owner that asks for a key.
@@ -284,10 +284,10 @@ type answer struct {
 	err  error
 }
 
-// send sends a request to each node, in its own goroutine. The requests do not end with a caller's context: a release
-// has to wait for the answer of a node that may have granted the key, even if the caller has gone.
+// send sends a request to each node, in a goroutine of its own. The requests do not end with the caller's context: a
+// release must wait for the answer of a node that may have granted the key, even if the caller has given up.
 //
-// Requests are numbered, higher for each later one: a late release must not undo a later request.
+// Each later request has a higher number, because a late release must not undo a later request.
 func (b *Backend) send(script lock.Script, c lock.Claim) <-chan answer {
 	answers := make(chan answer, len(b.nodes)) // so that no goroutine blocks if nothing reads them
 	number, began := b.sent.Add(1), time.Now()
@@ -299,7 +299,7 @@ func (b *Backend) send(script lock.Script, c lock.Claim) <-chan answer {
 				<-before
 			}
 			if script != releaseScript && time.Since(began) >= b.opt.NodeTimeout {
-				return // it counts as failed already; a request that is not sent needs no release
+				return // it already counts as failed, and a request that was not sent needs no release
 			}
 			ctx, cancel := context.WithTimeout(b.open, b.opt.NodeTimeout)
 			defer cancel()
@@ -311,8 +311,8 @@ func (b *Backend) send(script lock.Script, c lock.Claim) <-chan answer {
 	return answers
 }
 
-// enqueue puts a request behind the earlier ones of the same contender: it is sent when before is closed, or at once if
-// that is nil.
+// enqueue puts a request behind the earlier requests of the same contender. The request is sent when before is closed,
+// or at once if before is nil.
 func (n *node) enqueue(c contender) (before chan struct{}, end func()) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -328,7 +328,7 @@ func (n *node) enqueue(c contender) (before chan struct{}, end func()) {
 	}
 }
 
-// holder returns who holds a key on this node.
+// holder returns the holder of a key on this node.
 func (n *node) holder(ctx context.Context, key string) (lock.Holder, error) {
 	both := n.client.TxPipeline()
 	value, ttl := both.Get(ctx, prefix+key), both.PTTL(ctx, prefix+key)

@@ -74,7 +74,7 @@ func TestBackend_NoFence(t *testing.T) {
 	}
 }
 
-// "a grant without any [validity] is not a grant": the TTL is over before the third node answers.
+// "A grant without validity does not count": the TTL is over before the third node answers.
 func TestBackend_NoValidityLeft(t *testing.T) {
 	servers := startNodes(t)
 	b, gates := newBackend(t, addrs(servers), redlock.Options{NodeTimeout: patience})

@@ -32,7 +32,7 @@ func (b *Backend) Acquire(ctx context.Context, c lock.Claim) (lock.Grant, error)
 	})
 }
 
-// ask goes once through the recipe: enter the queue, and see which node is first.
+// ask goes through the recipe once: it enters the queue, and looks which node is first.
 func (b *Backend) ask(ctx context.Context, p *place, c lock.Claim) (lock.Grant, error) {
 	s, err := b.awaitSession(ctx)
 	if err == nil {
@@ -44,7 +44,7 @@ func (b *Backend) ask(ctx context.Context, p *place, c lock.Claim) (lock.Grant, 
 	if err != nil {
 		return lock.Grant{}, err
 	}
-	if p.session != s.id { // the nodes of another session are gone
+	if p.session != s.id { // the nodes of the former session are gone
 		p.node = node{session: s.id}
 	}
 	if p.doubt {
@@ -73,10 +73,10 @@ func (b *Backend) ask(ctx context.Context, p *place, c lock.Claim) (lock.Grant, 
 	return b.grant(p, s, created, changed)
 }
 
-// grant makes the first in the queue the holder. Two things have to be true: the session was alive after the request
-// was sent, which only a write proves, and the fence is higher than all before. Creating the node was such a write, and
-// the zxid of the queue's last change is at least as high; the next holder's is higher, since the queue has changed by
-// then. If an earlier request created the node, touch does the write.
+// grant makes the first owner in the queue the holder, on two conditions. The session was alive after the request was
+// sent, which only a write proves; and the fence is higher than all earlier ones. Creating the node was such a write,
+// and the zxid of the queue's last change is at least as high. The next holder's zxid is higher, because the queue has
+// changed by then. If an earlier request created the node, touch does the write.
 func (b *Backend) grant(p *place, s session, created bool, changed int64) (lock.Grant, error) {
 	fence, err := fenceOf(changed)
 	if !created {
@@ -88,15 +88,14 @@ func (b *Backend) grant(p *place, s session, created bool, changed int64) (lock.
 		return lock.Grant{}, errChanged
 	case err != nil:
 		return lock.Grant{}, err
-	case b.now() != s: // the answers may be of two sessions
+	case b.now() != s: // the answers may come from two sessions
 		return lock.Grant{}, zk.ErrSessionExpired
 	}
 	p.held, p.before = true, ""
 	return lock.Grant{Fence: fence}, nil
 }
 
-// Wait implements lock.Backend. It returns when the node that stands before the owner's is gone: no other waiter is
-// woken by that.
+// Wait implements lock.Backend. It returns when the node before the owner's is gone, which wakes no other waiter.
 func (b *Backend) Wait(ctx context.Context, c lock.Claim, g lock.Grant) error {
 	gone, err := do(ctx, b, c, b.watch)
 	switch {
@@ -116,23 +115,23 @@ func (b *Backend) Wait(ctx context.Context, c lock.Claim, g lock.Grant) error {
 	return nil
 }
 
-// watch returns a channel that is closed when the node before the place's is gone, or the session. It watches the node's
-// children. There never are any, but unlike a watch of the node itself, which also fires at each renewal, it fires only when
-// the node is deleted.
+// watch returns a channel that is closed when the node before the place's, or the session, is gone. It watches the
+// children of the node. There are never any, but this watch fires only when the node is deleted, whereas a watch of the
+// node itself also fires at each renewal.
 func (b *Backend) watch(p *place) (gone <-chan zk.Event, err error) {
 	if p.before == "" {
 		return nil, zk.ErrNoNode
 	}
 	_, _, gone, err = b.conn.ChildrenW(p.before)
 	b.trace("watch", p.before, "OK", err)
-	if err == nil && b.now().id != p.session { // its node has gone with the session
+	if err == nil && b.now().id != p.session { // the place's node has gone with the session
 		err = zk.ErrSessionExpired
 	}
 	return gone, err
 }
 
-// Renew implements lock.Backend. Each renewal raises the fence. It can be raised no further than the server has
-// counted: ErrFence.
+// Renew implements lock.Backend. Each renewal raises the fence. ErrFence: c.Fence is above the server's counter, and no
+// fence can be raised beyond it.
 func (b *Backend) Renew(ctx context.Context, c lock.Claim) (int64, error) {
 	return do(ctx, b, c, func(p *place) (int64, error) {
 		s := b.now()
@@ -144,7 +143,7 @@ func (b *Backend) Renew(ctx context.Context, c lock.Claim) (int64, error) {
 		}
 		fence, err := b.touch(p)
 		if err == nil && c.Fence > fence {
-			return 0, fmt.Errorf("%w: %d is above %d, and no fence can be raised beyond", ErrFence, c.Fence, fence)
+			return 0, fmt.Errorf("%w: %d is above the server's counter %d", ErrFence, c.Fence, fence)
 		}
 		return fence, err
 	})
@@ -157,7 +156,8 @@ func (b *Backend) Release(ctx context.Context, c lock.Claim) error {
 	return err
 }
 
-// remove deletes the place's node, and tries again after a failure until it is gone. ErrLost: it was not the holder's.
+// remove deletes the place's node, and tries again after a failure until the node is gone. ErrLost: the node did not
+// hold the key.
 func (b *Backend) remove(p *place) error {
 	sent := false // a deletion was sent whose answer was lost
 	for nap := 10 * time.Millisecond; ; nap = min(2*nap, time.Second) {
@@ -189,7 +189,7 @@ func (b *Backend) delete(p *place, sent bool) error {
 	}
 	err := b.deleteNode(p.path)
 	if sent && errors.Is(err, zk.ErrNoNode) {
-		err = nil // it was that deletion
+		err = nil // the earlier deletion has deleted it
 	}
 	if errors.Is(err, zk.ErrNoNode) || err == nil && !p.held {
 		return lock.ErrLost
@@ -200,27 +200,27 @@ func (b *Backend) delete(p *place, sent bool) error {
 // ticket identifies a place.
 type ticket struct{ key, owner string }
 
-// place is an owner's place in the queue of a key. The Backend keeps it while it may have a node, and while calls are
-// under way. These run one after the other: the library's calls cannot be cancelled, and the next call has to wait for one whose
-// caller has gone.
+// place is an owner's place in the queue of a key. The Backend keeps a place while it may have a node, and while calls
+// are in progress. Its calls run one after the other: the library's calls cannot be cancelled, so that a call has to
+// wait even for a call whose caller has given up.
 type place struct {
 	ticket
 	last chan struct{} // closed when the latest call has ended; guarded by Backend.mu
 
-	node // belongs to the call that runs
+	node // belongs to the running call
 }
 
-// node is what is known of a place's node. It holds for one session.
+// node is the knowledge of a place's node. It is valid for one session.
 type node struct {
 	session int64
-	path    string // empty: none known
-	doubt   bool   // it may exist, and its name was lost with the answer
+	path    string // empty if no node is known
+	doubt   bool   // the node may exist: its name was lost with the answer
 	held    bool   // the key was granted
-	before  string // path of the node before it
+	before  string // path of the node before this one
 }
 
-// do runs a call of the library, which has no time limit, after the earlier calls of the same claim. If ctx ends first,
-// do returns; the call goes on.
+// do runs a call of the library, which has no time limit, after the earlier calls of the same claim. If ctx ends first, do
+// returns, and the call goes on.
 func do[T any](ctx context.Context, b *Backend, c lock.Claim, call func(*place) (T, error)) (T, error) {
 	var value, none T
 	var err error
@@ -255,7 +255,7 @@ func do[T any](ctx context.Context, b *Backend, c lock.Claim, call func(*place) 
 	}
 }
 
-// forget removes a place that has no node, unless another call has come behind the one that ends.
+// forget removes a place that has no node, unless another call waits behind the one that ends.
 func (b *Backend) forget(p *place, ended chan struct{}) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -264,10 +264,10 @@ func (b *Backend) forget(p *place, ended chan struct{}) {
 	}
 }
 
-// errChanged means that another client, or the server, has removed a node in the meantime.
+// errChanged means that another client, or the server, has removed a node meanwhile.
 var errChanged = errors.New("node removed by another client")
 
-// retryable reports whether a request may be sent again after this error: it had no effect, or whether it had one is
+// retryable reports whether a request may be sent again after this error: the request had no effect, or its effect is
 // unknown.
 func retryable(err error) bool {
 	unknown := []error{

@@ -20,36 +20,36 @@ import (
 )
 
 var (
-	// ErrTTL means that the Locker's TTL is more than a third of the timeout that the server granted the session, so
-	// that another owner could be granted the key while a lease is still trusted.
+	// ErrTTL means that the Locker's TTL is more than a third of the timeout that the server granted to the session:
+	// another owner could get the key while a lease is still trusted.
 	ErrTTL = errors.New("TTL too long for the session timeout")
 
-	// ErrFence means that there is no such fence: the requested number is above the server's counter, or the counter is
-	// too large for a fence.
+	// ErrFence means that there is no such fence: the requested number is above the server's counter, or the counter is too
+	// large for a fence.
 	ErrFence = errors.New("fence out of range")
 )
 
-// Options of a Backend. The zero value is a good one.
+// Options of a Backend. The zero value works.
 type Options struct {
-	// SessionTimeout is the timeout that the Backend requests for its session. It is how long a crashed holder blocks
-	// its keys, and has to be at least three times the Locker's TTL. A server grants between 2 and 20 of its ticks, by
-	// default 4 s to 40 s. Default 30 s.
+	// SessionTimeout is the timeout that the Backend requests for its session. A crashed holder blocks its keys for
+	// this long. It must be at least three times the Locker's TTL. A server grants 2 to 20 of its ticks, by default 4 s
+	// to 40 s. Default 30 s.
 	SessionTimeout time.Duration
 
-	// Root is the path of the node below which each key has its own. It is created if it is missing. Lockers that have
-	// to exclude each other use the same. Default "/locks".
+	// Root is the path of the node below which each key has its node. It is created if it is missing. Lockers that exclude
+	// each other need the same Root. Default "/locks".
 	Root string
 
-	// AuthScheme and AuthCredentials tell the servers who the Backend is, as addauth does in ZooKeeper's shell:
-	// "digest" and "user:password". Only clients with the same credentials can then see, take and delete the nodes that
-	// the Backend creates. Default: none, and every client can.
+	// AuthScheme and AuthCredentials authenticate the Backend, as addauth does in ZooKeeper's shell: "digest" and
+	// "user:password". Then only clients with the same credentials can see, take and delete the nodes that the Backend
+	// creates. Default: none, so that every client can.
 	AuthScheme, AuthCredentials string
 
 	// Dial opens a connection to one server, over TLS for example. Default net.DialTimeout.
 	Dial zk.Dialer
 
-	// Trace is called after each create, children, watch, set and delete, with its answer or error, by many goroutines
-	// at once; nil for not at all.
+	// Trace is called after each create, children, watch, set and delete, with the answer or error. Many goroutines
+	// call it at once. It may be nil.
 	Trace func(command, path, answer string)
 }
 
@@ -62,10 +62,10 @@ type Backend struct {
 
 	open context.Context // ends with Close
 	shut context.CancelFunc
-	work sync.WaitGroup // calls under way
+	work sync.WaitGroup // calls in progress
 
 	authenticating sync.Mutex
-	authenticated  bool // or without credentials; guarded by authenticating
+	authenticated  bool // also true without credentials; guarded by authenticating
 
 	mu      sync.Mutex // never held during I/O
 	session session
@@ -73,8 +73,8 @@ type Backend struct {
 	last    net.Conn // the latest connection
 }
 
-// New returns a Backend with its own session on the servers, each a host:port, port 2181 by default. It does not wait
-// for a connection: the calls do. The error is that of an option, or of a host name that cannot be resolved.
+// New returns a Backend with its own session on the servers, each a host:port, port 2181 by default. It does not wait for a
+// connection; later calls do. New fails if an option is invalid or a host name cannot be resolved.
 func New(servers []string, o Options) (*Backend, error) {
 	o.SessionTimeout = cmp.Or(o.SessionTimeout, 30*time.Second)
 	o.Root = path.Join("/", cmp.Or(o.Root, "locks"))
@@ -95,7 +95,7 @@ func New(servers []string, o Options) (*Backend, error) {
 		b.acl = zk.WorldACL(zk.PermAll)
 	}
 	b.open, b.shut = context.WithCancel(context.Background())
-	// Its events are not read, and the library drops them: the same shows in answers, in watches and in the handshake.
+	// The events are not read, and the library drops them: answers, watches and the handshake show the same.
 	conn, events, err := zk.Connect(servers, o.SessionTimeout,
 		zk.WithDialer(b.dial), zk.WithLogger(log.New(io.Discard, "", 0)))
 	if err != nil {
@@ -106,15 +106,15 @@ func New(servers []string, o Options) (*Backend, error) {
 	return b, nil
 }
 
-// Close ends the session, and with it all nodes. It takes a few seconds at most. A server that cannot be reached keeps
-// the nodes for the session's timeout.
+// Close ends the session, and with it all nodes. It takes a few seconds at most. If no server can be reached, the nodes
+// stay until the session's timeout.
 func (b *Backend) Close() error {
 	b.mu.Lock()
 	b.shut()
 	b.mu.Unlock()
 	b.conn.Close()
 	b.hangUp()
-	for range b.events { // closed by the library's last goroutine
+	for range b.events { // the library's last goroutine closes it
 	}
 	b.work.Wait()
 	b.setSession(0, 0)
@@ -131,14 +131,14 @@ func (b *Backend) trace(command, path, answer string, err error) {
 	}
 }
 
-// dir is the path of a key's node.
+// dir returns the path of a key's node.
 func (b *Backend) dir(key string) string { return path.Join(b.opt.Root, escape(key)) }
 
 // session is a session that a server has granted, or the time without one.
 type session struct {
 	id      int64 // 0: none
 	timeout time.Duration
-	ended   chan struct{} // closed when another one begins, or none
+	ended   chan struct{} // closed when another session begins, or this one ends
 }
 
 // checkTTL returns an ErrTTL if leases of this TTL could outlive the session: see the package comment.
@@ -146,11 +146,11 @@ func (s session) checkTTL(ttl time.Duration) error {
 	if ttl <= s.timeout/3 {
 		return nil
 	}
-	return fmt.Errorf("%w: TTL %v is more than a third of %v, which the server granted", ErrTTL, ttl, s.timeout)
+	return fmt.Errorf("%w: TTL %v is more than a third of the timeout %v that the server granted", ErrTTL, ttl, s.timeout)
 }
 
-// setSession is called before any request can be sent in the session. A session that goes on over another connection
-// stays the same; any other one, or 0 for none, ends the former.
+// setSession is called before any request can be sent in the session. If the id is the same, the session goes on over
+// another connection. Any other id, or 0 for no session, ends the former session.
 func (b *Backend) setSession(id int64, timeout time.Duration) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -168,7 +168,7 @@ func (b *Backend) now() session {
 	return b.session
 }
 
-// awaitSession returns the session, and waits until there is one.
+// awaitSession waits until there is a session, and returns it.
 func (b *Backend) awaitSession(ctx context.Context) (session, error) {
 	for {
 		s := b.now()
@@ -185,7 +185,7 @@ func (b *Backend) awaitSession(ctx context.Context) (session, error) {
 	}
 }
 
-// authenticate tells the servers who the Backend is, once. The library repeats it on each further connection.
+// authenticate authenticates the Backend once. The library repeats this on each further connection.
 func (b *Backend) authenticate() error {
 	b.authenticating.Lock()
 	defer b.authenticating.Unlock()
@@ -201,7 +201,7 @@ func (b *Backend) authenticate() error {
 
 // dial opens the client library's connections, one at a time.
 func (b *Backend) dial(network, address string, timeout time.Duration) (net.Conn, error) {
-	b.hangUp() // the library leaves the last one open when a session has expired
+	b.hangUp() // when a session has expired, the library leaves its connection open
 	conn, err := b.opt.Dial(network, address, timeout)
 	if err != nil {
 		return nil, err
@@ -226,22 +226,22 @@ func (b *Backend) hangUp() {
 	}
 }
 
-// handshake is a connection that parses the server's first answer, since the library does not report the session's
-// timeout. The library waits for that answer for 6.7 session timeouts; a handshake closes the connection before.
+// handshake is a connection that parses the server's first answer, because the library does not report the session's
+// timeout. The library waits for this answer for 6.7 session timeouts; a handshake closes the connection earlier.
 type handshake struct {
 	net.Conn
-	limit   *time.Timer // of the time until the answer; closes the connection
+	limit   *time.Timer // closes the connection if there is no answer
 	granted func(session int64, timeout time.Duration)
-	rest    io.Reader // what the library reads, from the answer on; nil until that has come
+	rest    io.Reader // for the library, from the answer on; nil before the answer
 }
 
-// Read calls granted before the library has seen the answer, and so before it sends a request in that session.
+// Read calls granted before the library has seen the answer, and so before the library sends a request in the session.
 func (h *handshake) Read(p []byte) (int, error) {
 	if h.rest == nil {
 		var answer struct {
 			Length, Version int32
 			Timeout         int32 // in milliseconds
-			Session         int64 // 0 if the former one has expired; a password follows
+			Session         int64 // 0 if the former session has expired; a password follows
 		}
 		var seen bytes.Buffer
 		if err := binary.Read(io.TeeReader(h.Conn, &seen), binary.BigEndian, &answer); err != nil {

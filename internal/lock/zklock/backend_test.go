@@ -67,7 +67,7 @@ func TestBackend_ParentRemoved(t *testing.T) {
 	}
 }
 
-// "The Backend looks for it before it creates another node": the node is found again by its owner.
+// "The Backend looks for the node before it creates another node": it finds the node by its owner.
 func TestBackend_CreateAnswerLost(t *testing.T) {
 	t.Parallel()
 	addr, root := testserver.ZooKeeper(t), newRoot()
@@ -92,8 +92,8 @@ func TestBackend_CreateAnswerLost(t *testing.T) {
 	nodes.count(root+"/key", 0)
 }
 
-// "After a lost connection, an unwanted node exists no longer than until the next connection": the caller is gone before the
-// connection is back, and the key is free for others, though the session lives on.
+// "After a lost connection, an unwanted node exists until the next connection": the caller has given up before the
+// connection works again, and the key is free for others, although the session lives on.
 func TestBackend_CreateAnswerLostAndCallerGone(t *testing.T) {
 	t.Parallel()
 	addr, root := testserver.ZooKeeper(t), newRoot()
@@ -144,9 +144,9 @@ func TestBackend_CreateSentInNextSession(t *testing.T) {
 	nodes.count(root+"/key", 0)
 }
 
-// "Each call ends with its context, though the library's do not; what was begun goes on in the background": on a server
-// that has fallen silent in the middle of a session, whatever a claim has come to. Once the server goes on, no node is
-// left of those that were released, though no call was told so.
+// "Each call ends with its context, although the calls of the library do not; they go on in the background": the server
+// falls silent in the middle of a session, at any step of a claim. Once the server goes on, no released node is left,
+// although no call was told so.
 func TestBackend_CallsEndWithTheirContext(t *testing.T) {
 	t.Parallel()
 	addr, root := testserver.ZooKeeper(t), newRoot()
@@ -188,7 +188,7 @@ func TestBackend_CallsEndWithTheirContext(t *testing.T) {
 	}
 }
 
-// "It can be raised no further than the server has counted: ErrFence".
+// "ErrFence: c.Fence is above the server's counter, and no fence can be raised beyond it."
 func TestBackend_Raise(t *testing.T) {
 	t.Parallel()
 	b := connect(t, testserver.ZooKeeper(t), zklock.Options{Root: newRoot()})
@@ -207,7 +207,7 @@ func TestBackend_Raise(t *testing.T) {
 	mustRelease(t, lease)
 }
 
-// "Any text is a key and an owner": no two keys meet, none is refused, and none gets out of the root.
+// "Any text can be a key and an owner": no two keys share a node, no key is refused, and no key leaves the root.
 func TestBackend_AnyKey(t *testing.T) {
 	t.Parallel()
 	addr, root := testserver.ZooKeeper(t), newRoot()
@@ -293,8 +293,8 @@ func TestBackend_NoServer(t *testing.T) {
 	}
 }
 
-// "A node that is not wanted any more is deleted in the background, until the server has confirmed it", also after an
-// error that says nothing about the connection.
+// "A node that is not wanted any more is deleted in the background, until the server has confirmed the deletion", even
+// after an error that says nothing about the connection.
 func TestBackend_ReleaseIsRefused(t *testing.T) {
 	t.Parallel()
 	addr, root := testserver.ZooKeeper(t), newRoot()
@@ -355,8 +355,9 @@ func TestBackend_ReleaseAnswerLost(t *testing.T) {
 	}
 }
 
-// "First come, first served, in all processes". "A release wakes one waiter": with 100 owners in line, one of them looks at the
-// line after each release. A holder that renews wakes no waiter. "A waiter that is not woken checks the queue once a TTL."
+// "First come, first served, in all processes". "A release wakes one waiter": with 100 owners in line, one of them
+// looks at the line after each release. A holder that renews wakes no waiter. "A waiter that is not woken checks the
+// queue once a TTL."
 func TestBackend_NoHerd(t *testing.T) {
 	t.Parallel()
 	const waiters = 100
@@ -417,7 +418,7 @@ func TestBackend_NoHerd(t *testing.T) {
 	}
 }
 
-// "Trace is called after each create, children, watch, set and delete, with its answer or error."
+// "Trace is called after each create, children, watch, set and delete, with the answer or error."
 func TestOptions_Trace(t *testing.T) {
 	t.Parallel()
 	addr, root := testserver.ZooKeeper(t), newRoot()

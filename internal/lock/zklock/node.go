@@ -19,17 +19,17 @@ import (
 )
 
 // create adds the owner's node at the end of the queue. If the connection is lost before the answer, the node may exist
-// or not: the place is then in doubt until find has looked.
+// or not: the place is in doubt until find has looked.
 func (b *Backend) create(p *place) error {
 	dir := b.dir(p.key)
 	wanted := dir + "/" + escape(p.owner) + "-"
 	made, err := b.conn.Create(wanted, nil, zk.FlagEphemeralSequential, b.acl)
 	b.trace("create", wanted, path.Base(made), err)
 	now := b.now().id
-	p.doubt = retryable(err) && !errors.Is(err, zk.ErrNoServer) // which is of requests that were never sent
+	p.doubt = retryable(err) && !errors.Is(err, zk.ErrNoServer) // ErrNoServer: the request was never sent
 	switch {
 	case now != p.session:
-		// The library sends in the next session what it could not send before, so the node may belong to that one.
+		// The library sends in the next session what it could not send before, so the node may belong to the next session.
 		p.node = node{session: now, doubt: true}
 		return zk.ErrSessionExpired
 	case err == nil:
@@ -41,7 +41,7 @@ func (b *Backend) create(p *place) error {
 	return err
 }
 
-// find ends a doubt: it looks for the owner's node.
+// find looks for the owner's node, and so ends a doubt.
 func (b *Backend) find(p *place) error {
 	names, err := b.latest(p.key)
 	if err != nil {
@@ -56,7 +56,7 @@ func (b *Backend) find(p *place) error {
 		if err != nil {
 			return err
 		}
-		if exists && stat.EphemeralOwner == p.session { // a node of a former session is about to be deleted
+		if exists && stat.EphemeralOwner == p.session { // a node of a former session will be deleted soon
 			p.path = node
 		}
 	}
@@ -64,8 +64,8 @@ func (b *Backend) find(p *place) error {
 	return nil
 }
 
-// Holder implements lock.Backend. Since is when the holder entered the queue; Remaining is not known, since a lease
-// lasts as long as its session.
+// Holder implements lock.Backend. Since is the time when the holder entered the queue. Remaining is not known, because
+// a lease lasts as long as its session.
 func (b *Backend) Holder(ctx context.Context, key string) (lock.Holder, error) {
 	return do(ctx, b, lock.Claim{Key: key}, func(*place) (h lock.Holder, err error) {
 		names, err := b.latest(key)
@@ -82,7 +82,7 @@ func (b *Backend) Holder(ctx context.Context, key string) (lock.Holder, error) {
 	})
 }
 
-// Evict implements lock.Backend: it deletes the owner's node.
+// Evict implements lock.Backend. It deletes the owner's node.
 func (b *Backend) Evict(ctx context.Context, key, owner string) error {
 	_, err := do(ctx, b, lock.Claim{Key: key}, func(*place) (none struct{}, err error) {
 		names, err := b.latest(key)
@@ -101,7 +101,7 @@ func (b *Backend) Evict(ctx context.Context, key, owner string) error {
 	return err
 }
 
-// queue returns the names of the nodes in a key's queue, in its order, and the zxid of its last change.
+// queue returns the names of the nodes in a key's queue, in order, and the zxid of the queue's last change.
 func (b *Backend) queue(key string) (names []string, changed int64, err error) {
 	names, stat, err := b.conn.Children(b.dir(key))
 	b.trace("children", b.dir(key), strings.Join(names, " "), err)
@@ -116,8 +116,8 @@ func (b *Backend) queue(key string) (names []string, changed int64, err error) {
 	return names, stat.Pzxid, nil
 }
 
-// latest is queue after all changes that the leader has confirmed, or that were sent over a lost connection: without
-// Sync, a server may not have them yet.
+// latest is like queue, but after all changes that the leader has confirmed, or that were sent over a lost connection.
+// Without Sync, a server may not have these changes yet.
 func (b *Backend) latest(key string) ([]string, error) {
 	if err := b.authenticate(); err != nil {
 		return nil, err
@@ -129,7 +129,7 @@ func (b *Backend) latest(key string) ([]string, error) {
 	return names, err
 }
 
-// makeDir creates a key's node, or the root above it if that is missing. The key's node is a container: the server
+// makeDir creates a key's node, or the root above it if the root is missing. The key's node is a container: the server
 // removes it some time after its last child.
 func (b *Backend) makeDir(dir string) error {
 	_, err := b.conn.CreateContainer(dir, nil, zk.FlagContainer, b.acl)
@@ -168,7 +168,7 @@ func (b *Backend) touch(p *place) (fence int64, err error) {
 		return 0, lock.ErrLost
 	case err != nil:
 		return 0, err
-	// The write may have been sent in a later session, to a node of a former one that is about to be deleted.
+	// The write may have been sent in a later session, to a node of a former session that will be deleted soon.
 	case stat.EphemeralOwner != p.session, b.now().id != p.session:
 		return 0, lock.ErrLost
 	}
@@ -178,8 +178,8 @@ func (b *Backend) touch(p *place) (fence int64, err error) {
 // handoffs is the number of low bits of a fence with which the Locker numbers its hand-offs.
 const handoffs = 16
 
-// fenceOf makes a fence of a zxid, the number that ZooKeeper gives each write. Its upper half counts the elections of a
-// leader: 32,767 of them fit.
+// fenceOf makes a fence of a zxid, the number that ZooKeeper gives to each write. The upper half of a zxid counts the
+// elections of a leader: 32,767 elections fit.
 func fenceOf(zxid int64) (int64, error) {
 	if zxid <= 0 || zxid > math.MaxInt64>>handoffs {
 		return 0, fmt.Errorf("%w: zxid %#x", ErrFence, zxid)
@@ -189,7 +189,7 @@ func fenceOf(zxid int64) (int64, error) {
 
 // escape makes any text a legal name of a node. No two texts have the same name.
 func escape(text string) string {
-	return cmp.Or(strings.ReplaceAll(url.PathEscape(text), ".", "%2E"), "%") // "." and ".." are no names
+	return cmp.Or(strings.ReplaceAll(url.PathEscape(text), ".", "%2E"), "%") // "." and ".." are not names
 }
 
 // legal matches the name of a node, <owner>-<number>: the owner is escaped, and may contain hyphens; the server appends

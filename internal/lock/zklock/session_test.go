@@ -73,7 +73,7 @@ func TestBackend_TTLTooLong(t *testing.T) {
 	}
 }
 
-// "A session ends later than that, with all leases of it": none is held in the next one.
+// "The session ends later, with all its leases": no lease is held in the next session.
 func TestBackend_LostWithSession(t *testing.T) {
 	t.Parallel()
 	addr, root := testserver.ZooKeeper(t), newRoot()
@@ -93,7 +93,7 @@ func TestBackend_LostWithSession(t *testing.T) {
 	mustGrant(t, b, "first")
 }
 
-// "A connection that is lost does not end a lease": it is renewed over another connection, however often.
+// "A lost connection does not end a lease": the lease is renewed over another connection, however often.
 func TestBackend_NotLostWithConnection(t *testing.T) {
 	t.Parallel()
 	link := testserver.LinkTo(t, testserver.ZooKeeper(t))
@@ -156,7 +156,7 @@ func TestBackend_LeaderLost(t *testing.T) {
 	}
 }
 
-// "Only clients with the same credentials can then see, take and delete the nodes that the Backend creates", and "the
+// "Then only clients with the same credentials can see, take and delete the nodes that the Backend creates." "The
 // credentials are sent again on each new connection", and in the next session.
 func TestBackend_Auth(t *testing.T) {
 	t.Parallel()
