@@ -1,16 +1,16 @@
 // Loadtest sends a crowd of buyers to a shop and checks what it sold.
 //
-// For each strategy it goes
+// For each strategy it takes these steps:
 //
 //	start shops -> put fresh SKUs up for sale -> race -> audit -> recheck -> verdict
 //
-// and reaches the shops over HTTP only. The verdict comes from the shop's own audit and from the buyers' log together;
-// neither is believed alone.
+// It reaches the shops over HTTP only. The verdict compares the shop's own audit with the buyers' log: neither is trusted
+// alone.
 //
-// The parts: crowd sends the orders, shopclient speaks to a shop, shops starts some or finds them, result judges and is
-// the model of what came of it, which the terminal, JSON and web show. step plays two buyers against each other, by one
-// schedule or by all. faults breaks shops while they sell, bench measures, designs compares the strategies with what others
-// have built, and lang has the Chinese of what the others explain.
+// The packages: crowd sends the orders, shopclient speaks to a shop, shops starts or finds shops, and result judges a
+// race and holds the report, which the terminal, JSON and web show. step plays two buyers against each other, by one
+// schedule or by all schedules. faults breaks shops while they sell, bench measures, designs compares the strategies
+// with designs of others, and lang has the Chinese texts.
 package main
 
 import (
@@ -40,39 +40,40 @@ import (
 	"example.com/shop/loadtest/web"
 )
 
-// commands is the command line. Each command is a struct of its flags that has Run, and may have Validate, called by
-// kong, and Footer, which stands below the flags in its help.
+// commands is the command line. Each command is a struct of its flags, with a method Run. It may have a method
+// Validate, which kong calls, and a method Footer for the text below the flags in its help.
 type commands struct {
 	Race    raceCommand     `cmd:"" default:"withargs" help:"${race}"`
 	Step    step.Command    `cmd:"" help:"${step}"`
 	Explore step.Explore    `cmd:"" help:"${explore}"`
-	Bench   bench.Command   `cmd:"" help:"Measures orders per second over HTTP by each strategy."`
+	Bench   bench.Command   `cmd:"" help:"Measures orders per second over HTTP, by each strategy."`
 	Faults  faults.Command  `cmd:"" help:"${faults}"`
 	Designs designs.Command `cmd:"" help:"${designs}"`
 }
 
 func main() {
-	// A write to a closed pipe is an error like any other: it must not end the program before it has cleaned up.
+	// A write to a closed pipe is an error: it must not end the program before it has cleaned up.
 	signal.Ignore(syscall.SIGPIPE)
 	os.Exit(run(app.UntilSignal(syscall.SIGHUP), os.Args[1:], os.Getenv, os.Stdout, os.Stderr))
 }
 
-// environment is what a command gets from its surroundings.
+// environment has the surroundings of a command.
 type environment struct {
 	getenv         func(string) string
 	stdout, stderr io.Writer
 	terminal       func(io.Writer) bool
 }
 
-// exitUnread is the exit code where the reader has ended, as in: loadtest --help | head. SIGPIPE ends other programs with it.
+// exitUnread is the exit code if the reader has ended, as in: loadtest --help | head. SIGPIPE gives other programs this
+// code.
 const exitUnread = 141
 
 var (
-	errBroken = errors.New("a strategy was not as it is designed to be") // the report says which
-	errUsage  = errors.New("usage")                                      // the flags ask for what cannot be
+	errBroken = errors.New("a strategy was not as it is designed to be") // the report names it
+	errUsage  = errors.New("usage")                                      // the flags make no sense
 )
 
-// abouts are the texts above the flags in the commands' help.
+// abouts are the texts above the flags in the help of the commands.
 var abouts = kong.Vars{ //nolint:gochecknoglobals // a constant
 	"race": raceAbout, "step": step.About, "explore": step.ExploreAbout, "faults": faults.About,
 	"designs": designs.About,
@@ -93,9 +94,6 @@ func run(ctx context.Context, args []string, getenv func(string) string, stdout,
 		kong.BindTo(ctx, (*context.Context)(nil)),
 		kong.Bind(around, step.Output{Out: s.out, Colour: s.colour, Progress: s.print}),
 	)
-	if len(args) > 0 && (args[0] == "--help" || args[0] == "-h") {
-		args = []string{"race", "--help"} // which names the other commands
-	}
 	parsed, err := parser.Parse(args)
 	if helpShown {
 		return app.ExitDone
@@ -114,7 +112,7 @@ func run(ctx context.Context, args []string, getenv func(string) string, stdout,
 	case ofFile && errors.Is(err, syscall.EPIPE):
 		return exitUnread
 	case errors.Is(err, errUsage), errors.Is(err, step.ErrSchedule):
-		fmt.Fprintf(stderr, "loadtest: %v\nEach command has a --help: go run ./loadtest --help\n", err)
+		fmt.Fprintf(stderr, "loadtest: %v\nThe commands, and the --help of each: go run ./loadtest --help\n", err)
 		return app.ExitUsage
 	case ctx.Err() != nil:
 		err = errors.Join(errors.New("interrupted"), err)
@@ -123,46 +121,66 @@ func run(ctx context.Context, args []string, getenv func(string) string, stdout,
 	return app.ExitFailed
 }
 
-// help is kong's, and the footer of the command.
+// overview is the help without a command, on one screen.
+const overview = `Usage: loadtest [COMMAND] [FLAGS]
+
+Shows how a shop oversells, and what keeps it from overselling.
+
+Commands:
+  race     1,000 buyers want 100 units at the same moment. This is the default.
+  step     Play a lesson: two buyers against each other, step by step.
+  explore  Play every schedule of two buyers who want the last unit.
+  faults   Break shops while they sell, and check every promise.
+  bench    Measure orders per second, or compare two checkouts (--against DIR).
+  designs  Compare the strategies with other ways to sell a scarce thing.
+
+Examples:
+  go run ./loadtest                      the shop oversells; with a lock it does not
+  go run ./loadtest step none            why: the lost update, step by step
+  go run ./loadtest --ui 127.0.0.1:8090  in the browser: races, lessons and a game
+
+Help for a command, with its flags: go run ./loadtest COMMAND --help
+Flags without a command are those of race: go run ./loadtest --strategies all
+`
+
+// help writes kong's help of a command and the command's footer, or the overview without a command.
 func help(options kong.HelpOptions, parsed *kong.Context) error {
+	node := parsed.Selected()
+	if node == nil {
+		_, err := io.WriteString(parsed.Stdout, overview)
+		return err
+	}
 	if err := kong.DefaultHelpPrinter(options, parsed); err != nil {
 		return err
 	}
-	if node := parsed.Selected(); node != nil {
-		if c, ok := node.Target.Addr().Interface().(interface{ Footer() string }); ok {
-			_, err := io.WriteString(parsed.Stdout, c.Footer())
-			return err
-		}
+	if c, ok := node.Target.Addr().Interface().(interface{ Footer() string }); ok {
+		_, err := io.WriteString(parsed.Stdout, c.Footer())
+		return err
 	}
 	return nil
 }
 
-// raceCommand holds one race per strategy. kong reads the flags into it.
+// raceCommand holds one race for each strategy. kong reads the flags into it.
 type raceCommand struct {
-	Strategies []string      `default:"none,mutex,redis" help:"Ways to sell, one race each; 'all' for every one that the shop knows but those that no race can show."`
-	Buyers     int           `default:"1000" help:"Buyers who all want one unit at the same moment (1 to 100000)."`
-	Stock      int64         `default:"100" help:"Units for sale in each race (1 to 1000000000)."`
-	Think      time.Duration `default:"2ms" help:"Pause of the shop between reading stock and writing it (0s to 1s). It stands for the work of a real shop, and makes the race show on every run."`
-	Instances  int           `default:"3" help:"Shop instances to start (1 to 16)."`
-	Duration   time.Duration `placeholder:"D" help:"How long each buyer orders, again as soon as there is an answer (1s to 10m). Without it each buyer orders once."`
+	Strategies []string      `group:"The race" default:"none,mutex,redis" help:"Ways to sell, one race for each; 'all' for all that a race can show."`
+	Buyers     int           `group:"The race" default:"1000" help:"Buyers who all want one unit at the same moment (1 to 100000)."`
+	Stock      int64         `group:"The race" default:"100" help:"Units for sale in each race (1 to 1000000000)."`
+	Think      time.Duration `group:"The race" default:"2ms" help:"Pause of the shop between reading the stock and writing it (0s to 1s). It stands for the work of a real shop, and makes the race show on every run."`
+	Instances  int           `group:"The race" default:"3" help:"Shop instances to start (1 to 16)."`
+	Duration   time.Duration `group:"The race" placeholder:"D" help:"How long to send orders (1s to 10m): each buyer orders again when answered. Without this flag, each buyer orders once."`
 	shops.Servers
-	Target string `placeholder:"URL" help:"Start nothing; race in a running teaching shop (cmd/lab), or a load balancer in front of several. A race in which orders expire is not judged: see --pay-within there."`
-	UI     string `name:"ui" placeholder:"ADDR" help:"Open the lab in a browser instead: host:port, as in 127.0.0.1:8090. Without a host, this machine alone reaches it. Other flags pre-fill the form."`
-	JSON   string `name:"json" placeholder:"FILE" help:"Write the report as JSON too; '-' for stdout, everything else then goes to stderr."`
-	HTML   string `name:"html" placeholder:"FILE" help:"Write the report as one HTML file too, with the bars and the timeline of each race; it opens without a network."`
-	SVG    string `name:"svg" placeholder:"FILE" help:"Write the bars of the report, units sold against units supplied, as an SVG file too."`
+	Target string `group:"Servers" placeholder:"URL" help:"Start no shop, but race in a running teaching shop (cmd/lab), or in several behind a load balancer. Start that shop with a long --pay-within: if orders expire during a race, the race cannot be judged."`
+	UI     string `group:"Output" name:"ui" placeholder:"ADDR" help:"Open the lab in a browser instead: host:port, as in 127.0.0.1:8090. Without a host, only this machine can reach it. The other flags pre-fill the form."`
+	JSON   string `group:"Output" name:"json" placeholder:"FILE" help:"Also write the report as JSON; '-' for stdout, all other output then goes to stderr."`
+	HTML   string `group:"Output" name:"html" placeholder:"FILE" help:"Also write the report as one HTML file, with the bars and the timeline of each race. It opens without a network."`
+	SVG    string `group:"Output" name:"svg" placeholder:"FILE" help:"Also write the bars of the report, units sold against units supplied, as an SVG file."`
 	lang.Flag
 }
 
-const raceAbout = `Shows how a shop oversells, and what keeps it from doing so.
+const raceAbout = `Shows how a shop oversells, and what keeps it from overselling.
 
-For each strategy it starts three instances of the shop on a fresh embedded database, puts 100 units
-up for sale, and lets 1,000 buyers buy at the same moment over HTTP. Then it counts.
-
-'loadtest step' plays two buyers against each other, step by step, 'loadtest explore' plays every schedule of theirs,
-'loadtest faults' breaks shops while they sell, 'loadtest bench' measures orders per second, and 'loadtest designs'
-compares what others have built. Each has a --help of its own.
-'loadtest bench --against DIR' compares two checkouts.`
+For each strategy, race starts three instances of the shop on a fresh embedded database, puts 100 units up for sale, and lets
+1,000 buyers order at the same moment over HTTP. Then it counts.`
 
 // Footer stands below the flags in the help.
 func (raceCommand) Footer() string {
@@ -171,42 +189,40 @@ func (raceCommand) Footer() string {
 Examples:
   go run ./loadtest                                   none, mutex and redis, compared
   go run ./loadtest --strategies mutex --instances 1  a mutex is enough for one instance
-  go run ./loadtest --strategies none --think 0s      it oversells also without a pause
+  go run ./loadtest --strategies none --think 0s      the shop oversells even without a pause
   go run ./loadtest --strategies all --buyers 5000    everything that needs no server
   go run ./loadtest --strategies all --servers docker everything, on servers in containers
   go run ./loadtest --html report.html                with the timeline of each race
   go run ./loadtest --ui 127.0.0.1:8090               in the browser: choose, run and watch
   go run ./loadtest --json -                          for programs
   go run ./loadtest --mysql 'shop:secret@tcp(127.0.0.1:3306)/shop' --redis 127.0.0.1:6379
-  go run ./loadtest --target http://localhost:8080    a teaching shop that runs: go run ./cmd/lab
-  go run ./loadtest --duration 10s --buyers 50        each orders again when answered
-  go run ./loadtest step all                          why: two buyers, step by step (step --help)
-  go run ./loadtest explore all                       proof: every schedule (explore --help)
+  go run ./loadtest --target http://localhost:8080    in a running teaching shop: go run ./cmd/lab
+  go run ./loadtest --duration 10s --buyers 50        each buyer orders again when answered
 
 The columns:
 `)
 	for _, c := range result.Columns() {
 		hang(&b, helpWidth, "  "+c.Name, 13, c.Help)
 	}
-	hang(&b, helpWidth, "  verdict", 13, "correct; oversold; undersold; or inconsistent: neither, but the shop's books disagree with themselves or with what the buyers were told. The JSON has one of these four words. A strategy that is broken on purpose and looked correct is shown as not caught")
+	hang(&b, helpWidth, "  verdict", 13, "correct; oversold; undersold; or inconsistent: the shop's books contradict themselves or the answers to the buyers. The JSON has one of these four words. A wrong strategy that looked correct is shown as not caught")
 	b.WriteString(`
-A column in which all is 0 is left out. Columns beyond the 80th of the terminal stand below.
+Columns of zeros are left out. A table that is wider than 80 columns continues below.
 
-'loadtest bench' has buyers order again and again, also carts of several SKUs, k6 sends orders at a
-rate (open model, docs/load.md), and 'loadtest faults' pays, cancels and repeats orders.
+If a strategy lacks its server, it is listed below the table, and in the JSON as "not_run".
 
-A strategy without its server is listed below the table, and in the JSON as "not_run".
+To let buyers order carts of several SKUs, see loadtest bench; to send orders at a rate (open
+model), see docs/load.md; to pay, cancel and repeat orders, see loadtest faults.
 
-Exit code: 0 if every strategy that is designed to be correct was, and left no buyer without an
-answer (errors 0), 1 if one did not or the test could not be done, 2 if the flags make no sense or
-ask for a race that needs more file descriptors than this process may open.
-That 'none' and 'mutex' oversell is what they are for. Some wrong ones need a crash or a pause at
-the wrong moment and look correct in a race.
+Exit code: 0 if every strategy that is designed to be correct was correct, and answered every
+buyer (errors 0); 1 if not, or if the test could not be done; 2 if the flags make no sense, or if
+the race needs more file descriptors than this process may open. 'none' and 'mutex' are expected
+to oversell. Some wrong strategies look correct in a race: they need a crash or a pause at the
+wrong moment.
 `)
 	return b.String()
 }
 
-// Validate returns an InputError of the first flag that asks for too much, too little or what another flag excludes.
+// Validate returns an InputError for the first flag whose value is out of range or excluded by another flag.
 func (c *raceCommand) Validate() error {
 	for _, check := range []struct {
 		wrong      bool
@@ -217,12 +233,12 @@ func (c *raceCommand) Validate() error {
 		{c.Instances < 1 || c.Instances > 16, "instances", "want 1 to 16"},
 		{c.Think < 0 || c.Think > time.Second, "think", "want 0s to 1s"},
 		{c.Duration != 0 && (c.Duration < time.Second || c.Duration > 10*time.Minute), "duration", "want 1s to 10m"},
-		{c.UI != "" && c.Duration != 0, "", "--ui shows buyers who order all at once; leave out --duration"},
+		{c.UI != "" && c.Duration != 0, "", "--ui shows buyers who all order at once: leave out --duration"},
 		{len(c.Strategies) == 0, "strategies", "want at least one"},
-		{c.Target != "" && (c.Named() || c.From == shops.Docker), "", "--target is a shop that runs already; --mysql, --redis, --redlock, --zookeeper and --servers are for shops that are started"},
+		{c.Target != "" && (c.Named() || c.From == shops.Docker), "", "--target names a running shop, and --mysql, --redis, --redlock, --zookeeper and --servers are for started shops: leave out one or the other"},
 		{c.Target != "" && !strings.HasPrefix(c.Target, "http://") && !strings.HasPrefix(c.Target, "https://"), "target", "want a URL such as http://localhost:8080"},
-		{c.UI != "" && (c.JSON != "" || c.HTML != "" || c.SVG != ""), "", "--ui offers its reports in the browser; leave out --json, --html and --svg"},
-		{c.HTML == "-" || c.SVG == "-", "", "--html and --svg want the name of a file; only --json writes to stdout"},
+		{c.UI != "" && (c.JSON != "" || c.HTML != "" || c.SVG != ""), "", "--ui offers its reports in the browser: leave out --json, --html and --svg"},
+		{c.HTML == "-" || c.SVG == "-", "", "--html and --svg want the name of a file: only --json writes to stdout"},
 	} {
 		if check.wrong {
 			return &web.InputError{Field: check.flag, Text: check.want}
@@ -234,12 +250,12 @@ func (c *raceCommand) Validate() error {
 		}
 	}
 	if err := (shops.Instances{Target: c.Target, Count: c.Instances}).CheckDescriptors(1, c.Buyers); err != nil {
-		return &web.InputError{Field: "buyers", Text: err.Error() + ": raise it, or want fewer buyers"}
+		return &web.InputError{Field: "buyers", Text: err.Error() + ": raise the limit, or set fewer buyers"}
 	}
 	return errors.Join(c.Check(), checkFile("json", c.JSON), checkFile("html", c.HTML), checkFile("svg", c.SVG))
 }
 
-// checkFile finds out before the races whether a file can be written.
+// checkFile checks before the races whether a file can be written.
 func checkFile(flag, file string) error {
 	if file == "" || file == "-" {
 		return nil
@@ -254,14 +270,15 @@ func checkFile(flag, file string) error {
 // all reports whether every strategy of the shop is to race.
 func (c *raceCommand) all() bool { return slices.Equal(c.Strategies, []string{"all"}) }
 
-// Run holds the races, or serves the page on which they are held.
+// Run holds the races, or serves the page that holds them.
 func (c *raceCommand) Run(ctx context.Context, e environment) error {
 	s := newScreen(e, c.JSON)
 	s.lang = c.Lang
 	return loadTest{raceCommand: *c, screen: s, log: newShopLog(e.stderr), limit: 2 * time.Minute}.run(ctx)
 }
 
-// command repeats the run. Addresses of servers may hold passwords and are left out, and so is where the report goes.
+// command returns the command line that repeats the run. It leaves out the files of the report, and the addresses of
+// servers, which may contain passwords.
 func (c *raceCommand) command() string {
 	words := []string{"go run ./loadtest"}
 	for _, f := range kong.Must(c).Model.Flags {
@@ -274,7 +291,7 @@ func (c *raceCommand) command() string {
 				continue
 			}
 		case "mysql", "redis", "redlock", "zookeeper":
-			if c.From == shops.Docker { // these have addresses of their own once they run
+			if c.From == shops.Docker { // --servers docker has set the address
 				continue
 			}
 			text = f.PlaceHolder

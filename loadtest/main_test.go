@@ -9,6 +9,7 @@ import (
 	"testing"
 	"unicode/utf8"
 
+	"github.com/alecthomas/kong"
 	"github.com/google/go-cmp/cmp"
 
 	"example.com/shop/internal/app"
@@ -237,12 +238,12 @@ func TestRun_usage(t *testing.T) {
 		{[]string{"step", "nonsense"}, `"nonsense" is no lesson`},
 		{[]string{"step", "redis"}, `"redis" is no lesson`},
 		{[]string{"bench", "--shop", ""}, "--shop: is empty"},
-		{[]string{"--target", "http://x", "--redis", "y"}, "--target is a shop that runs already"},
+		{[]string{"--target", "http://x", "--redis", "y"}, "--target names a running shop"},
 		{[]string{"--html", "-"}, "--html and --svg want the name of a file"},
 		{[]string{"--json", t.TempDir()}, "is a directory"},
 		{[]string{"--html", "no/such/folder/r.html"}, "no such file or directory"},
 		{[]string{"--duration", "1h"}, "--duration: want 1s to 10m"},
-		{[]string{"--ui", "127.0.0.1:0", "--duration", "3s"}, "--ui shows buyers who order all at once; leave out --duration"},
+		{[]string{"--ui", "127.0.0.1:0", "--duration", "3s"}, "--ui shows buyers who all order at once: leave out --duration"},
 		{[]string{"--strategies", ""}, "--strategies"},
 		{[]string{"--strategies", "none,luck"}, `"luck" is not one of lanes, batch, redis, redlock, mysql-lock,`},
 		{[]string{"--mysql", "mysql://shop:geheim@db/shop"}, "--mysql: "},
@@ -253,7 +254,7 @@ func TestRun_usage(t *testing.T) {
 		{[]string{"--ui", "127.0.0.1:0", "--json", "-"}, "--ui offers its reports in the browser"},
 		{[]string{"--servers", "cloud"}, "--servers"},
 		{[]string{"--servers", "docker", "--redis", "a:1"}, "--servers docker starts all servers"},
-		{[]string{"--servers", "docker", "--target", "http://x"}, "--target is a shop that runs already"},
+		{[]string{"--servers", "docker", "--target", "http://x"}, "--target names a running shop"},
 		{[]string{"nonsense"}, "nonsense"},
 		{[]string{"--ui", "127.0.0.1:0", "--svg", "x"}, "leave out --json, --html and --svg"},
 		{[]string{"--no-such-flag"}, "--no-such-flag"},
@@ -269,11 +270,25 @@ func TestRun_usage(t *testing.T) {
 	}
 }
 
+// The help without a command names all commands on one screen, with three examples; each command has its own.
 func TestRun_help(t *testing.T) {
 	t.Parallel()
+	if lines := strings.Count(overview, "\n"); lines > 24 || strings.Count(overview, "go run ./loadtest ") < 3 {
+		t.Errorf("got %d lines, want at most 24, with three examples:\n%s", lines, overview)
+	}
+	for _, command := range kong.Must(new(commands), abouts).Model.Children {
+		if !strings.Contains(overview, "\n  "+command.Name+" ") {
+			t.Errorf("got no command %s in\n%s", command.Name, overview)
+		}
+	}
 	for command, wants := range map[string][]string{
-		"":     {"--strategies", "--against DIR' compares two checkouts", "Examples:", "undersold  units in no order", "Exit code:"},
-		"step": {"A timeline reads from top to bottom"},
+		"":        {overview},
+		"race":    {"--strategies", "Examples:", "undersold  units in no order", "Exit code:", "\nServers\n", "\nOutput\n"},
+		"step":    {"A timeline reads from top to bottom", "\nServers\n"},
+		"explore": {"Examples:", "\nSchedules\n", "\nServers\n"},
+		"bench":   {"The cases:", "\nServers\n"},
+		"faults":  {"Examples:", "\nOutput\n"},
+		"designs": {"Examples:", "\nServers\n", "\nOutput\n"},
 	} {
 		code, stdout, _ := start(t, append(strings.Fields(command), "--help")...)
 		for _, want := range wants {
@@ -282,8 +297,8 @@ func TestRun_help(t *testing.T) {
 			}
 		}
 	}
-	_, help, _ := start(t, "--help")
-	for line := range strings.Lines(help.String()) {
+	_, help, _ := start(t, "race", "--help")
+	for line := range strings.Lines(overview + help.String()) {
 		if got := utf8.RuneCountInString(strings.TrimSuffix(line, "\n")); got > helpWidth {
 			t.Errorf("got a line of %d columns, want at most %d: %s", got, helpWidth, line)
 		}

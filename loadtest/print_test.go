@@ -46,7 +46,7 @@ redis        100         0      900      1,400  9.4 ms   12.3s  correct
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("table (-want +got):\n%s", diff)
 	}
-	// "A column in which all is 0 is left out. Columns beyond the 80th of the terminal stand below."
+	// "Columns of zeros are left out. A table that is wider than 80 columns continues below."
 	long := none()
 	long.Name, long.Undersold, long.Errors, long.Verdict = "release-before-commit", 99_900, 100_000, result.Inconsistent
 	got = screen{lang: "zh"}.table(result.Report{Strategies: []result.Strategy{long, redis()}})

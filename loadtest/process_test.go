@@ -40,8 +40,8 @@ func shell(t *testing.T, script string) string {
 	return string(out)
 }
 
-// "2 if the flags [...] ask for a race that needs more file descriptors than this process may open." The number that is named
-// is enough, also for strategies whose buyers all ask Redis at once.
+// "2 if [...] the race needs more file descriptors than this process may open." The number that the error names is
+// enough, even for strategies whose buyers all ask Redis at once.
 func TestRun_descriptors(t *testing.T) {
 	t.Parallel()
 	const race = "loadtest --strategies redis,redlock,short-lease --buyers 100 --stock 10; echo exit $?"
@@ -77,8 +77,8 @@ func TestRun_closed_pipe(t *testing.T) {
 	}
 }
 
-// Ctrl-C leaves no folder behind, also where it comes twice at once, as from timeout(1) and its group; the races that are over
-// are shown.
+// Ctrl-C leaves no folder behind, also where it comes twice at once, as from timeout(1) and its group; the races that
+// are over are shown.
 func TestRun_interrupted(t *testing.T) {
 	t.Parallel()
 	temp := t.TempDir()

@@ -114,8 +114,8 @@ func TestRun_duration(t *testing.T) {
 	}
 }
 
-// The answer to an order is lost, and the order reaches the books after the first audit: it counts. A strategy that leaves a
-// buyer without an answer has not kept its promise.
+// The answer to an order is lost, and the order reaches the books after the first audit: it counts. A strategy that
+// leaves a buyer without an answer has not kept its promise.
 func TestRun_late(t *testing.T) {
 	t.Parallel()
 	shop := newLab(t, "slow", true)
@@ -142,7 +142,7 @@ func parse(t *testing.T, args ...string) *raceCommand {
 	return &all.Race
 }
 
-// "Addresses of servers may hold passwords and are left out."
+// "It leaves out the files of the report, and the addresses of servers, which may contain passwords."
 func TestFlags_command(t *testing.T) {
 	t.Parallel()
 	for _, tt := range []struct {

@@ -91,7 +91,7 @@ func TestCheck(t *testing.T) {
 		"master, lab password":   {func(s *app.Settings) { s.Redis = plainURL + "?master_name=main&password=lab-only" }, `redis: docker-compose.yml publishes the password "lab-only"`},
 		"mysql hosts":            {func(s *app.Settings) { s.MySQL = "shop:geheim@tcp(db1:3306,db2,db3:3306)/shop" }, ""},
 		"mysql host twice":       {func(s *app.Settings) { s.MySQL = "shop:geheim@tcp(db1:3306,db1)/shop" }, "mysql: host db1:3306 is named twice"},
-		"mysql host missing":     {func(s *app.Settings) { s.MySQL = "shop:geheim@tcp(db1:3306, )/shop" }, "mysql: it, or the value of a parameter in it, cannot be read"},
+		"mysql host missing":     {func(s *app.Settings) { s.MySQL = "shop:geheim@tcp(db1:3306, )/shop" }, "mysql: the DSN, or the value of a parameter in it, cannot be read"},
 		"mysql hosts, lab":       {func(s *app.Settings) { s.MySQL = "shop:lab-only@tcp(db1,db2)/shop" }, `mysql: docker-compose.yml publishes the password "lab-only"`},
 		"redis no scheme":        {func(s *app.Settings) { s.Redis = "default:geheim@cache:6379" }, wantURL},
 		"lock-ttl zero":          {func(s *app.Settings) { s.LockTTL = 0 }, "lock-ttl: "},

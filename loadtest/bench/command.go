@@ -1,8 +1,9 @@
-// Package bench measures how many orders a second the shop sells over HTTP, by each strategy, beside a handler that
-// does nothing. README.md says how, and what the figures are worth.
+// Package bench measures how many orders per second the shop sells over HTTP, by each strategy, beside a handler that does
+// nothing. README.md explains the method and the value of the figures.
 //
-// A run goes: servers, three shop processes for each strategy, case by case, round by round, strategy by strategy,
-// tables. Each strategy of a round goes: fresh SKUs, load, audit.
+// A run starts the servers, and three shop processes for each strategy. Then it measures case by case, round by round,
+// strategy by strategy, and prints the tables. For each strategy of a round it creates fresh SKUs, sends the load, and
+// audits.
 package bench
 
 import (
@@ -23,22 +24,24 @@ import (
 	"example.com/shop/loadtest/shopclient"
 )
 
-// ErrBroken means that the books of a shop are wrong. The tables have said which.
+// ErrBroken means that the books of a shop are wrong. The tables name the shop.
 var ErrBroken = errors.New("a promise was broken: see the column right")
 
 // Command is the grammar of `loadtest bench` for kong, and the settings of a run.
 type Command struct {
-	Database   string        `enum:"sqlite,mysql,mariadb" default:"sqlite" help:"Where the shops keep orders: sqlite (one file for all three), mysql or mariadb."`
-	MySQL      string        `name:"mysql" placeholder:"DSN" help:"Use this server for --database mysql or mariadb: user:password@tcp(host:3306)/database. It is migrated and gains SKUs and orders: use one for tests. Without it a container is started."`
-	Redis      string        `placeholder:"ADDR" help:"Use this Redis: host:port or redis:// URL. Without it: a container, or the embedded one."`
-	Strategies []string      `default:"lanes,redis,conditional" help:"Which to compare."`
-	Cases      []string      `default:"hot-64,hot-512,soldout,lone,grow" enum:"hot-64,hot-512,soldout,lone,grow,skus-64,skus-512,carts-64,carts-512,zipf-64,mixed" help:"Which cases; the others run only if named."`
-	Rounds     int           `default:"3" help:"Rounds of each case but grow, which has one: 1 to 1000."`
-	Time       time.Duration `default:"1.5s" help:"For each strategy in each round: 10ms to 1m. Before that, each buyer had an answer, and a fifth of this time has passed."`
-	Buyers     int           `placeholder:"N" help:"This many buyers in every case, instead of its own number: 1 to 10000."`
-	Shop       string        `placeholder:"PATH" help:"The shop to measure: a built program, or the folder of a checkout to build it from. Without it, that of this checkout."`
-	Against    string        `placeholder:"PATH" help:"A second shop, given as for --shop, to measure beside the first in the same rounds: with a database of its own on the same server and a Redis of its own. The word group is the same shop on a MySQL group of three, in containers."`
-	ShopFlag   []string      `sep:"none" placeholder:"FLAG" help:"One more flag for shop serve, such as --shop-flag=--lock-ttl=5s. Can be given again."`
+	Strategies []string      `group:"Cases" default:"lanes,redis,conditional" help:"Strategies to compare."`
+	Cases      []string      `group:"Cases" default:"hot-64,hot-512,soldout,lone,grow" enum:"hot-64,hot-512,soldout,lone,grow,skus-64,skus-512,carts-64,carts-512,zipf-64,mixed" help:"Cases to run, from the list above."`
+	Rounds     int           `group:"Cases" default:"3" help:"Rounds of each case (1 to 1000). The case grow has one round."`
+	Time       time.Duration `group:"Cases" default:"1.5s" help:"How long to measure each strategy in each round (10ms to 1m). A warm-up comes first: until each buyer has an answer, and then a fifth of this time."`
+	Buyers     int           `group:"Cases" placeholder:"N" help:"Buyers in every case (1 to 10000), instead of the case's own number."`
+
+	Database string `group:"Servers" enum:"sqlite,mysql,mariadb" default:"sqlite" help:"Database of the shops: sqlite (one file for all three shops), mysql or mariadb."`
+	MySQL    string `group:"Servers" name:"mysql" placeholder:"DSN" help:"Use this server for --database mysql or mariadb: user:password@tcp(host:3306)/database. It is migrated, and gains SKUs and orders: name a database for tests. Without this flag, a container is started."`
+	Redis    string `group:"Servers" placeholder:"ADDR" help:"Use this Redis: host:port or redis:// URL. Without this flag: a container or, without Docker, the embedded Redis."`
+
+	Shop     string   `group:"Shops" placeholder:"PATH" help:"Shop to measure: a built program, or a checkout to build it from. Without this flag: this checkout."`
+	Against  string   `group:"Shops" placeholder:"PATH" help:"Second shop, measured beside the first in the same rounds, with a database of its own on the same server and a Redis of its own. PATH is as for --shop; the word group means the same shop on a MySQL group of three, in containers."`
+	ShopFlag []string `group:"Shops" sep:"none" placeholder:"FLAG" help:"Further flag for shop serve, such as --shop-flag=--lock-ttl=5s. Repeat it for more flags."`
 
 	Nothing bool `hidden:"" help:"Serve the handler that does nothing."`
 }
@@ -46,15 +49,15 @@ type Command struct {
 // Help stands above the flags.
 func (c *Command) Help() string {
 	var b strings.Builder
-	b.WriteString("The strategies take turns, round after round. Figures are medians over the rounds; ratios are taken within each round " +
-		"first, so that a slow moment of the machine counts for all. loadtest/bench/README.md explains the columns.\n\nThe cases:\n\n")
+	b.WriteString("The strategies take turns, round after round. Figures are medians over the rounds. Ratios are medians of the ratios " +
+		"within each round, so that a slow moment of the machine affects both sides. loadtest/bench/README.md explains the columns.\n\nThe cases:\n\n")
 	for _, one := range allCases() {
 		fmt.Fprintf(&b, "    %-9s  %s\n", one.name, one.about)
 	}
-	return b.String() + "\nExit code: 0 if every row is right, 1 if one is not or the benchmark could not be done, 2 if the flags make no sense."
+	return b.String() + "\nExit code: 0 if every row is right; 1 if a row is wrong, or if the benchmark could not be done; 2 if the flags make no sense."
 }
 
-// Validate returns what is wrong with the flags. kong calls it.
+// Validate returns an error if the flags make no sense. kong calls it.
 func (c *Command) Validate() error {
 	switch {
 	case c.Rounds < 1 || c.Rounds > 1000:
@@ -85,7 +88,7 @@ func (c *Command) Run(ctx context.Context, k *kong.Context) error {
 	return err
 }
 
-// measure holds the cases, prints each, and stops what it has started. With an error, it returns those that were held.
+// measure runs the cases, prints each, and stops the servers and shops. After an error, it returns the finished cases.
 func (c *Command) measure(ctx context.Context, out, log io.Writer) (held []contest, err error) {
 	dir, err := os.MkdirTemp("", "shop-bench-")
 	if err != nil {

@@ -23,13 +23,13 @@ import (
 
 // Command is the grammar of `loadtest designs` for kong, and the settings of a run.
 type Command struct {
-	MySQL  string        `name:"mysql" placeholder:"DSN" help:"Use this MySQL, one for tests, instead of a container."`
-	Redis  string        `placeholder:"ADDR" help:"Use this Redis, host:port or redis:// URL, instead of a container. The faults empty it, so that it has to be empty; no failover takes place."`
-	Only   []string      `placeholder:"NAME" help:"Only these designs."`
-	Length time.Duration `default:"2s" help:"How long each case is measured (10ms to 1m), after 0.5s of warm-up."`
-	Faults bool          `default:"true" negatable:"" help:"Break each design in the middle of a sale."`
-	JSON   string        `name:"json" placeholder:"FILE" help:"Write the report as JSON too; '-' for stdout, everything else then goes to stderr."`
-	SVG    string        `name:"svg" placeholder:"FILE" help:"Write a picture too: orders/s, and what each fault broke, as an SVG file."`
+	MySQL  string        `group:"Servers" name:"mysql" placeholder:"DSN" help:"Use this MySQL, one for tests, instead of a container."`
+	Redis  string        `group:"Servers" placeholder:"ADDR" help:"Use this Redis, host:port or redis:// URL, instead of a container. The faults empty it, so that it has to be empty; no failover takes place."`
+	Only   []string      `group:"Cases" placeholder:"NAME" help:"Only these designs."`
+	Length time.Duration `group:"Cases" default:"2s" help:"How long each case is measured (10ms to 1m), after 0.5s of warm-up."`
+	Faults bool          `group:"Cases" default:"true" negatable:"" help:"Break each design in the middle of a sale."`
+	JSON   string        `group:"Output" name:"json" placeholder:"FILE" help:"Also write the report as JSON; '-' for stdout, all other output then goes to stderr."`
+	SVG    string        `group:"Output" name:"svg" placeholder:"FILE" help:"Also write a picture: orders/s, and what each fault broke, as an SVG file."`
 
 	Seller bool `hidden:"" help:"Sell as the environment says: the process that is killed."`
 }

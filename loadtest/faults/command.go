@@ -1,13 +1,14 @@
-// Package faults is the fault suite: a shop of three instances sells while something is broken, and every promise is
-// checked against what its clients were answered.
+// Package faults is the fault suite. A shop of three instances sells while a fault happens, and every promise is
+// checked against the answers to the clients.
 //
-// A history goes
+// A history has these steps:
 //
 //	fresh SKUs -> traffic -> fault -> healed -> each shop sells again -> last answers -> books -> checks
 //
-// run.go runs it. faults.go has the faults, controls.go the mistakes that the suite must catch, report.go what is shown, failover.go
-// what asynchronous replication loses. The folders are the other parts: system starts shops, servers and the network between
-// them, traffic is the clients, history the record of a run, checks the promises.
+// run.go runs a history. faults.go has the faults, controls.go the mistakes that the suite must catch, report.go the
+// reports, and failover.go shows what asynchronous replication loses. In the folders, system starts shops, servers and
+// the network between them, traffic sends the requests of the clients, history records a run, and checks checks the
+// promises.
 package faults
 
 import (
@@ -29,65 +30,64 @@ import (
 	"example.com/shop/loadtest/stats"
 )
 
-// ErrBroken means that a promise was broken, or that a control was not found. What was printed says which.
+// ErrBroken means that a promise was broken, or that a control was not found. The output names it.
 var ErrBroken = errors.New("a promise was broken")
 
 // Command is the grammar of `loadtest faults` for kong, and the settings of a run.
 type Command struct {
 	Names   []string `arg:"" optional:"" help:"Faults, 'all', 'list', 'kill-primary', or 'controls' and names of controls."`
-	Times   int      `default:"3" help:"Histories of each fault (1 to 10000). A control always has up to 200."`
-	Seed    uint64   `default:"1" help:"Seed of the first history; the next one has the next number. It decides what clients ask for, what is broken and when."`
-	Servers string   `enum:"embedded,docker" default:"embedded" help:"embedded: the faults that need no server. docker: all, with MySQL and Redis in containers. kill-primary always uses containers."`
-	JSON    string   `name:"json" placeholder:"FILE" help:"Write the report as JSON too; '-' for stdout, everything else then goes to stderr. Histories with violations have all of their requests."`
-	HTML    string   `name:"html" placeholder:"FILE" help:"Write timelines as one HTML file too: of each fault's first history, and of all with violations."`
+	Times   int      `group:"Histories" default:"3" help:"Histories of each fault (1 to 10000). A control always has up to 200."`
+	Seed    uint64   `group:"Histories" default:"1" help:"Seed of the first history; each further history has the next number. The seed decides the requests of the clients, and the place and time of the fault."`
+	Servers string   `group:"Histories" enum:"embedded,docker" default:"embedded" help:"embedded: the faults that need no server. docker: all faults, with MySQL and Redis in containers. kill-primary always uses containers."`
+	JSON    string   `group:"Output" name:"json" placeholder:"FILE" help:"Also write the report as JSON; '-' for stdout, all other output then goes to stderr. Histories with violations include all requests."`
+	HTML    string   `group:"Output" name:"html" placeholder:"FILE" help:"Also write timelines as one HTML file: the first history of each fault, and all histories with violations."`
 }
 
 // About stands above the flags in the help.
-const About = `Breaks a shop of three instances while clients buy, pay, cancel, let orders expire and ask again, and checks that nothing which was acknowledged is lost, no unit is sold twice, and no buyer is refused what is there.
+const About = `Breaks a shop of three instances while clients buy, pay, cancel, let orders expire and repeat requests. Then it checks that no acknowledged order is lost, no unit is sold twice, and no buyer is refused while units are available.
 
-'faults list' lists the faults, the checks and the controls. 'faults controls' proves that the checks notice: each control is a mistake that is built into the shop, its clients or its database, and has to be found. 'faults kill-primary' kills the primary of a MySQL group and of a MySQL with an asynchronous replica, in containers, and shows the buyers' receipts beside the rows of the new primary.`
+'faults list' lists the faults, the checks and the controls. 'faults controls' proves that the checks find mistakes: each control is a mistake that is built into the shop, its clients or its database. 'faults kill-primary' kills the primary of a MySQL group and of a MySQL with an asynchronous replica, in containers, and shows the buyers' receipts beside the rows of the new primary.`
 
 // Footer stands below the flags in the help.
 func (Command) Footer() string {
 	return `
 Examples:
-  go run ./loadtest faults list                     what can be broken, and what is checked
-  go run ./loadtest faults                          all that needs no server
-  go run ./loadtest faults --servers docker         all
+  go run ./loadtest faults list                     the faults, checks and controls
+  go run ./loadtest faults                          the faults that need no server
+  go run ./loadtest faults --servers docker         all faults
   go run ./loadtest faults shop-killed --times 100 --html report.html
   go run ./loadtest faults primary-killed --servers docker --seed 7 --times 1
-  go run ./loadtest faults controls                 are mistakes found? those that need no server
+  go run ./loadtest faults controls                 does the suite find mistakes that need no server?
   go run ./loadtest faults controls fence-unchecked
-  go run ./loadtest faults kill-primary             what a group keeps, and an asynchronous replica loses
+  go run ./loadtest faults kill-primary             a group keeps orders that an asynchronous replica loses
 
-Columns: recovery is the longer of two times until each of the three shops had sold again: from the
-healed fault, and from another server's takeover if there was one;
-"no sale for" is the longest time without an acknowledged order, the fault included. Both are
-medians over the histories, with the longest.
+Columns: recovery is the time until each of the three shops sold again, after the end of the fault or
+after another server took over, whichever took longer. "no sale for" is the longest time without an
+acknowledged order, during and after the fault. Both are medians over the histories, with the maximum.
 
-The seed fixes the random choices, not their timing: a client whose answer differs goes on differently,
-so a violation may need several histories to come again.
+The seed fixes the random choices, but not the timing: after another answer, a client goes on
+differently. So a violation may need several histories to come again.
 
-Exit code: 0 if no promise was broken and every control was found, 1 if not or if the work could
-not be done, 2 if the flags make no sense.
+Exit code: 0 if no promise was broken and every control was found; 1 if not, or if the work could
+not be done; 2 if the flags make no sense.
 `
 }
 
-// Validate returns what is wrong with the flags. kong calls it.
+// Validate returns an error if the flags make no sense. kong calls it.
 func (c *Command) Validate() error {
 	if c.Times < 1 || c.Times > 10_000 {
 		return fmt.Errorf("--times %d: want 1 to 10000", c.Times)
 	}
 	faults, _, err := c.chosen()
 	if err == nil && faults == nil && c.JSON+c.HTML != "" {
-		return errors.New("--json and --html: go with faults")
+		return errors.New("--json and --html report on faults: leave them out")
 	}
 	return err
 }
 
 func (c *Command) killsPrimary() bool { return slices.Equal(c.Names, []string{"kill-primary"}) }
 
-// chosen returns the faults or the controls that are named.
+// chosen returns the named faults or controls.
 func (c *Command) chosen() (faults []fault, controls []control, err error) {
 	switch {
 	case len(c.Names) == 0, slices.Equal(c.Names, []string{"all"}):
@@ -101,7 +101,7 @@ func (c *Command) chosen() (faults []fault, controls []control, err error) {
 	for _, name := range c.Names {
 		f, ok := faultNamed(name)
 		if !ok {
-			return nil, nil, fmt.Errorf("%.80q is no fault; 'faults list' lists them", name)
+			return nil, nil, fmt.Errorf("%.80q is not a fault: 'faults list' lists the faults", name)
 		}
 		if !c.has(f.on) {
 			return nil, nil, fmt.Errorf("%s needs servers: add --servers docker", name)
@@ -111,10 +111,10 @@ func (c *Command) chosen() (faults []fault, controls []control, err error) {
 	return faults, nil, nil
 }
 
-// has reports whether such servers were asked for.
+// has reports whether the flags ask for servers of this kind.
 func (c *Command) has(kind system.Kind) bool { return kind == system.Embedded || c.Servers == "docker" }
 
-// Run runs the histories and reports.
+// Run runs the histories and writes the report.
 func (c *Command) Run(ctx context.Context, k *kong.Context) error {
 	out := k.Stdout
 	if c.JSON == "-" {
@@ -152,7 +152,7 @@ func (c *Command) Run(ctx context.Context, k *kong.Context) error {
 	})
 }
 
-// runAll runs the histories, sorted by servers. With --servers docker, a fault that needs no server is on MySQL.
+// runAll runs the histories, sorted by servers. With --servers docker, faults that need no server run on MySQL.
 func (c *Command) runAll(ctx context.Context, r *runner, chosen []fault, whole *report) error {
 	for i, f := range chosen {
 		if f.on == system.Embedded && c.Servers == "docker" {
@@ -168,7 +168,7 @@ func (c *Command) runAll(ctx context.Context, r *runner, chosen []fault, whole *
 				return cmp.Or(ctx.Err(), err)
 			}
 			if len(h.Violations) == 0 && (n > 0 || c.HTML == "") {
-				h.Operations, h.Books = nil, history.Books{} // a thousand histories would need much memory
+				h.Operations, h.Books = nil, history.Books{} // to save memory: there may be thousands of histories
 			}
 			whole.Histories = append(whole.Histories, h)
 			r.report(fmt.Sprintf("%5.0fs  %d of %d: %s, seed %d: %d orders, %d violations, recovery %v",

@@ -102,7 +102,7 @@ func TestCommand_killPrimary(t *testing.T) {
 	}
 }
 
-// "'faults controls' proves that the checks notice". All of them take minutes; docs/faults.md has the figures.
+// "'faults controls' proves that the checks find mistakes". All of them take minutes; docs/faults.md has the figures.
 func TestCommand_controls(t *testing.T) {
 	t.Parallel()
 	stdout, stderr, err := start(t, "controls", "key-ignored")

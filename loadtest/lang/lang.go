@@ -1,5 +1,5 @@
-// Package lang has the texts of the load test, on the terminal and on its page, in the languages of its readers. The
-// English text is the key of its translation, in zh.json.
+// Package lang translates the texts of the load test, on the terminal and on its page. The English text is the key of its
+// translation in zh.json.
 package lang
 
 import (
@@ -20,18 +20,18 @@ var Chinese []byte
 
 var chinese = sync.OnceValue(func() (texts map[string]string) { //nolint:gochecknoglobals // a constant
 	if err := json.Unmarshal(Chinese, &texts); err != nil {
-		panic(err) // a test reads it
+		panic(err) // a test parses zh.json
 	}
 	return texts
 })
 
-// Flag is the language of what a command prints, and of the pages and pictures that it writes. Help, errors, JSON and the words
-// of servers are English.
+// Flag is the language of what a command prints, and of the pages and pictures that it writes. Help, errors, JSON and the
+// answers of servers are English.
 type Flag struct {
-	Lang string `enum:"en,zh" default:"en" help:"Language of what is printed: en, or zh for Chinese."`
+	Lang string `group:"Output" enum:"en,zh" default:"en" help:"Language of the explanations: en, or zh for Chinese."`
 }
 
-// Text returns a text in a language, with its values as by fmt.Sprintf if it has any. What has no translation is English.
+// Text returns the translation of a text or, if there is none, the English text. Values are filled in as by fmt.Sprintf.
 func Text(language, english string, values ...any) string {
 	if language == "zh" {
 		english = translated(english)
@@ -64,11 +64,11 @@ func translated(english string) string {
 
 const wide = `\p{Han}，。；：、（）？！`
 
-// A line may break at a blank and beside a Chinese character, but not before a mark that closes or behind one that opens.
+// A line may break at a blank and beside a Chinese character, but not before a closing mark or after an opening mark.
 var parts = regexp.MustCompile(`[（“]*(?:\p{Han}|[^\s` + wide + `“”]*)[，。；：、）”？！]*\s*`)
 
-// Wrap breaks a paragraph into lines of at most width columns, of which a Chinese character takes two. A longer word has a
-// line of its own.
+// Wrap breaks a paragraph into lines of at most width columns. A Chinese character takes two columns. A longer word has
+// a line of its own.
 func Wrap(paragraph string, width int) []string {
 	lines := []string{""}
 	for _, part := range parts.FindAllString(paragraph, -1) {

@@ -135,7 +135,7 @@ func TestText(t *testing.T) {
 	}
 }
 
-// "A Chinese character takes two [columns]. A longer word has a line of its own."
+// "A Chinese character takes two columns. A longer word has a line of its own."
 func TestWrap(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {

@@ -13,19 +13,19 @@ import (
 // Docker is the value of --servers that starts containers.
 const Docker = "docker"
 
-// Servers are flags: the servers of the shops that are started, those of the user or real ones in containers.
+// Servers are flags that name the servers of the started shops, or ask for servers in containers.
 type Servers struct {
-	MySQL     string   `name:"mysql" placeholder:"DSN" help:"Let the shops that are started use this MySQL or MariaDB: user:password@tcp(host:3306)/database. It is migrated and gains SKUs and orders: use one for tests."`
-	Redis     string   `placeholder:"ADDR" help:"Let the shops that are started use this Redis: host:port or redis:// URL."`
-	Redlock   []string `placeholder:"ADDR,..." help:"Let them use these Redis for redlock: an odd number of independent servers. Without it and without --redis, five embedded ones."`
-	ZooKeeper string   `name:"zookeeper" placeholder:"ADDR" help:"Let them use this ZooKeeper: host:port, several with commas."`
-	From      string   `name:"servers" enum:"embedded,docker" default:"embedded" help:"Where servers come from that are not named: embedded in this process, as far as that can be, or docker, which starts MySQL, six Redis and a ZooKeeper in containers and removes them at the end."`
+	From      string   `group:"Servers" name:"servers" enum:"embedded,docker" default:"embedded" help:"embedded: SQLite and the Redis protocol in this process. docker: MySQL, six Redis and a ZooKeeper in containers, which are removed at the end."`
+	MySQL     string   `group:"Servers" name:"mysql" placeholder:"DSN" help:"Use this MySQL or MariaDB: user:password@tcp(host:3306)/database. It is migrated, and gains SKUs and orders: name a database for tests."`
+	Redis     string   `group:"Servers" placeholder:"ADDR" help:"Use this Redis: host:port or redis:// URL."`
+	Redlock   []string `group:"Servers" placeholder:"ADDR,..." help:"Use these Redis for the strategy redlock: an odd number of independent servers. Without this flag and --redis: five embedded servers."`
+	ZooKeeper string   `group:"Servers" name:"zookeeper" placeholder:"ADDR" help:"Use this ZooKeeper: host:port, several hosts with commas."`
 }
 
 // Check reads the addresses without connecting.
 func (s *Servers) Check() error {
 	if s.From == Docker && s.Named() {
-		return errors.New("--servers docker starts all servers; leave out --mysql, --redis, --redlock and --zookeeper")
+		return errors.New("--servers docker starts all servers: leave out --mysql, --redis, --redlock and --zookeeper")
 	}
 	settings := s.settings()
 	if s.MySQL == "" {
@@ -37,7 +37,7 @@ func (s *Servers) Check() error {
 	return nil
 }
 
-// settings are those of a shop that uses the servers.
+// settings returns the settings of a shop that uses the servers.
 func (s *Servers) settings() lab.Settings {
 	settings := lab.Default()
 	settings.Listen = "127.0.0.1:0"
@@ -45,12 +45,12 @@ func (s *Servers) settings() lab.Settings {
 	return settings
 }
 
-// Named reports whether servers of the user's own are to be used.
+// Named reports whether the user has named a server.
 func (s *Servers) Named() bool {
 	return s.MySQL != "" || s.Redis != "" || len(s.Redlock) > 0 || s.ZooKeeper != ""
 }
 
-// Stores names the database and the Redis, without user and password. The addresses were checked.
+// Stores names the database and the Redis, without user and password. The addresses must be valid.
 func (s *Servers) Stores() (database, redis string) {
 	database, redis = "SQLite, embedded", "Redis protocol, embedded"
 	if s.MySQL != "" {
@@ -64,8 +64,9 @@ func (s *Servers) Stores() (database, redis string) {
 	return database, redis
 }
 
-// Start starts containers, if they are asked for, all at the same time, and notes their addresses. It returns when they
-// answer, or none is left. stop removes them; where the process is killed before that, the reaper of testcontainers does.
+// Start starts the containers of --servers docker, all at the same time, and sets their addresses. It returns when they
+// answer. If it fails, no container is left. stop removes the containers; if the process is killed, the reaper of
+// testcontainers removes them.
 func (s *Servers) Start(ctx context.Context, report func(line string)) (stop func() error, err error) {
 	if s.From != Docker {
 		return func() error { return nil }, nil
@@ -92,5 +93,5 @@ func (s *Servers) Start(ctx context.Context, report func(line string)) (stop fun
 	return all.Close, nil
 }
 
-// redlockNodes is with how many servers Redlock is usually described.
+// redlockNodes is the usual number of servers for Redlock.
 const redlockNodes = 5

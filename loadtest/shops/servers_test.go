@@ -7,7 +7,7 @@ import (
 	"example.com/shop/internal/testserver"
 )
 
-// "or none is left": one that cannot be started takes the others with it.
+// "If it fails, no container is left": the others are removed if one cannot be started.
 func TestServers_Start_fails(t *testing.T) {
 	testserver.Redis(t) // or there is no Docker
 	t.Setenv("SHOP_TEST_ZOOKEEPER_IMAGE", "127.0.0.1:1/no/such:image")

@@ -23,7 +23,7 @@ type Explore struct {
 	Name string `arg:"" optional:"" name:"strategy" help:"A strategy, or 'all', which includes --crash."`
 
 	Bounds
-	Schedule string `placeholder:"NAME" help:"Play this one schedule, such as none:ABab."`
+	Schedule string `group:"Schedules" placeholder:"NAME" help:"Play only this schedule, such as none:ABab."`
 	lang.Flag
 	shops.Servers
 }
@@ -104,13 +104,13 @@ func (c *Explore) Run(ctx context.Context, out Output) (err error) {
 		return err
 	}
 	var results []Explored
+	var last time.Time // of a line of progress: the first comes at once
 	for _, s := range strategies {
 		if c.Name != s.Name && (c.Name != all || !s.Available) {
 			continue
 		}
-		last := time.Now()
 		found, err := player.Explore(ctx, s.Name, c.Bounds, func(played, todo int) {
-			if time.Since(last) > 2*time.Second {
+			if time.Since(last) > time.Second {
 				last = time.Now()
 				out.Progress(lang.Text(out.Lang, "%s: %d schedules played, at least %d to go", s.Name, played, todo))
 			}
@@ -133,7 +133,22 @@ func (c *Explore) Run(ctx context.Context, out Output) (err error) {
 			err = errors.Join(err, fmt.Errorf("%s: %d of %d schedules failed, which is not what it is designed for", e.Strategy, len(e.Failed), len(e.Schedules)))
 		}
 	}
+	if err == nil {
+		out.conclude(results)
+	}
 	return err
+}
+
+// conclude says that the strategies were as they are designed to be.
+func (o Output) conclude(results []Explored) {
+	switch e := results[0]; {
+	case len(results) > 1:
+		o.paragraph(lang.Text(o.Lang, "As designed: each wrong strategy fails in some schedule, and no right one does."))
+	case e.Designed:
+		o.paragraph(lang.Text(o.Lang, "As designed: %s is correct in all %d schedules.", e.Strategy, len(e.Schedules)))
+	default:
+		o.paragraph(lang.Text(o.Lang, "As designed: %s is wrong, and fails in %d of %d schedules.", e.Strategy, len(e.Failed), len(e.Schedules)))
+	}
 }
 
 // show writes what came of one strategy, with the shortest schedule that failed.
@@ -213,10 +228,10 @@ func (e Explored) Shortest() string {
 
 // Bounds of what is explored. They are also flags.
 type Bounds struct {
-	Buyers      int   `default:"2" help:"Requests for the last unit (2 to 3)."`
-	Units       int64 `default:"1" help:"Units that are left (1 to 2)."`
-	Preemptions int   `default:"2" help:"Switches away from a request that could go on, a fault among them (0 to 4)."`
-	Crash       bool  `help:"Also: at each step, the process may die or its lock run out; one such fault in a schedule."`
+	Buyers      int   `group:"Schedules" default:"2" help:"Requests for the last unit (2 to 3)."`
+	Units       int64 `group:"Schedules" default:"1" help:"Units that are left (1 to 2)."`
+	Preemptions int   `group:"Schedules" default:"2" help:"Preemptions: switches away from a request that could go on (0 to 4). A fault counts as one."`
+	Crash       bool  `group:"Schedules" help:"Also let the process die, or its lock run out, at each step; one such fault in a schedule."`
 }
 
 // DefaultBounds are those of a command line without flags.
