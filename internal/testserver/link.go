@@ -14,47 +14,48 @@ import (
 	"github.com/go-sql-driver/mysql"
 )
 
-// Link is the network between a client and one server: a relay in this process, which one goroutine may break.
+// Link is the network between a client and one server. It is a relay in this process, which one goroutine may break.
 type Link struct {
 	Addr string // where the client connects to
 
 	target func() string // the server's address
-	sql    bool          // MySQL's statements are read, for Judge
+	sql    bool          // the link reads MySQL's statements, for Judge
 	stop   func()
 
 	state atomic.Pointer[state]
 	open  sync.Map // each *connection
 }
 
-// state is what the link does to what passes, until healed is closed. It is not changed, but replaced.
+// state says how the link treats traffic, until healed is closed. A state is never changed, only replaced.
 type state struct {
-	requests, answers <-chan struct{} // closed while they may pass
+	requests, answers <-chan struct{} // each closed while traffic in its direction may pass
 	delay             time.Duration   // of each answer
 	judge             func(statement string) Fate
-	tap               *LogBuffer // gets what clients send; nil for none
+	tap               *LogBuffer // gets the bytes that clients send; nil for none
 	healed            chan struct{}
 }
 
 // connection is a client's connection to the link, and the link's to the server.
 type connection struct {
 	client, server net.Conn
-	dead           atomic.Bool // it carries nothing any more
+	dead           atomic.Bool // the connection carries no more bytes
 }
 
 func (c *connection) hangUp() { _, _ = c.client.Close(), c.server.Close() }
 
-// Fate is what becomes of a statement.
+// Fate decides how a statement ends.
 type Fate int
 
 // The fates of a statement.
 const (
-	Pass Fate = iota // it is passed on, and so is its answer
-	Drop             // it does not get to the server, and both sides are hung up on
-	Mute             // it does, but its answer is lost
-	Hang             // as Drop, but the server does not notice until LetGo: its transaction stays open
+	Pass Fate = iota // the statement and its answer pass
+	Drop             // the statement does not reach the server, and the link closes both connections
+	Mute             // the statement reaches the server, but its answer is lost
+	Hang             // like Drop, but the server does not notice until LetGo: its transaction stays open
 )
 
-// NewLink listens for a client, until Close. sql says that the server is a MySQL or MariaDB, whose statements can be judged.
+// NewLink listens for a client, until Close. sql says that the server is a MySQL or MariaDB, whose statements can be
+// judged.
 func NewLink(ctx context.Context, sql bool, target func() string) (*Link, error) {
 	listener, err := new(net.ListenConfig).Listen(ctx, "tcp", "127.0.0.1:0")
 	if err != nil {
@@ -62,7 +63,7 @@ func NewLink(ctx context.Context, sql bool, target func() string) (*Link, error)
 	}
 	l := &Link{Addr: listener.Addr().String(), target: target, sql: sql}
 	l.state.Store(&state{healed: make(chan struct{})})
-	l.Heal() // all may pass
+	l.Heal() // lets all traffic pass
 	ctx, end := context.WithCancel(context.WithoutCancel(ctx))
 	var running sync.WaitGroup
 	l.stop = func() {
@@ -82,7 +83,8 @@ func NewLink(ctx context.Context, sql bool, target func() string) (*Link, error)
 	return l, nil
 }
 
-// Judged returns a link to a database, whose statements are judged until the test ends, and the DSN that leads through it.
+// Judged returns a link to a database, on which judge decides about statements until the test ends, and the DSN that leads
+// through the link.
 func Judged(t testing.TB, dsn string, judge func(statement string) Fate) (string, *Link) {
 	t.Helper()
 	config, err := mysql.ParseDSN(dsn)
@@ -93,7 +95,7 @@ func Judged(t testing.TB, dsn string, judge func(statement string) Fate) (string
 	return config.FormatDSN(), l
 }
 
-// LinkTo is a link to a server until the test ends.
+// LinkTo returns a link to a server. It closes when the test ends.
 func LinkTo(t testing.TB, server string) *Link { return linkTo(t, server, false) }
 
 func linkTo(t testing.TB, server string, sql bool) *Link {
@@ -104,7 +106,8 @@ func linkTo(t testing.TB, server string, sql bool) *Link {
 	return l
 }
 
-// Wiretap is the address of a link to a server, and what clients send to it, as an eavesdropper sees it.
+// Wiretap returns the address of a link to a server, and the bytes that clients send through it, as an eavesdropper
+// sees them.
 func Wiretap(t testing.TB, server string) (addr string, sent *LogBuffer) {
 	t.Helper()
 	l := LinkTo(t, server)
@@ -125,8 +128,8 @@ func (l *Link) change(change func(*state)) {
 	l.state.Store(&s)
 }
 
-// Silence keeps requests, answers or both from arriving, as a cable does that was pulled: connections stay open, and what
-// was sent arrives after Heal.
+// Silence holds back requests, answers or both, like a pulled cable: connections stay open, and the bytes that were sent
+// arrive after Heal.
 func (l *Link) Silence(requests, answers bool) {
 	l.change(func(s *state) {
 		if requests {
@@ -138,21 +141,21 @@ func (l *Link) Silence(requests, answers bool) {
 	})
 }
 
-// Delay makes each answer late.
+// Delay delays each answer.
 func (l *Link) Delay(d time.Duration) { l.change(func(s *state) { s.delay = d }) }
 
-// Judge decides about each statement before it is passed on, and about a new connection, "CONNECT", and a "PING". It may
-// block, which holds up that connection alone. Connections call it concurrently.
+// Judge lets f decide about each statement before it passes, about a new connection, "CONNECT", and about a "PING". f may
+// block, which delays only that connection. Connections call f concurrently.
 func (l *Link) Judge(f func(statement string) Fate) { l.change(func(s *state) { s.judge = f }) }
 
-// Heal ends Silence, Delay and Judge. An answer that is being delayed arrives now.
+// Heal ends Silence, Delay and Judge. Delayed answers arrive now.
 func (l *Link) Heal() {
 	healed := l.state.Load().healed
 	l.state.Store(&state{requests: healed, answers: healed, healed: make(chan struct{})})
 	close(healed)
 }
 
-// Cut ends all connections. With silently, they stay open and carry nothing any more. Later connections work.
+// Cut ends all connections. With silently, they stay open but carry no more bytes. Later connections work.
 func (l *Link) Cut(silently bool) {
 	for c := range l.open.Range {
 		c.(*connection).dead.Store(true)
@@ -162,7 +165,7 @@ func (l *Link) Cut(silently bool) {
 	}
 }
 
-// LetGo hangs up on the server where a statement's fate was Hang: it rolls back.
+// LetGo closes the connections to the server on which a statement had the fate Hang: the server rolls back.
 func (l *Link) LetGo() {
 	for c := range l.open.Range {
 		if c := c.(*connection); c.dead.Load() {
@@ -195,7 +198,7 @@ func (l *Link) serve(ctx context.Context, client net.Conn) {
 	switch l.carryRequests(c) {
 	case Pass, Drop:
 		_ = server.Close()
-	case Mute: // the server is hung up on when it has answered: it might not read the statement before
+	case Mute: // closed when the server has answered: before, it might not have read the statement
 	case Hang:
 		c.dead.Store(true)
 	}
@@ -225,7 +228,7 @@ func (l *Link) carryAnswers(c *connection) {
 	}
 }
 
-// carryRequests ends with the connection, or when a statement's fate is the end of it. It returns the last fate.
+// carryRequests ends with the connection, or with a statement whose fate ends the connection. It returns the last fate.
 func (l *Link) carryRequests(c *connection) Fate {
 	in := bufio.NewReaderSize(c.client, 16<<10)
 	for {
@@ -263,8 +266,8 @@ func (l *Link) fate(statement string) Fate {
 	return Pass
 }
 
-// read reads a packet of MySQL's protocol with its header: three bytes of length, the lowest first, and its number within
-// the command, 0 for a new one. Of other protocols it reads what there is.
+// read reads a packet of MySQL's protocol with its header: three bytes of length, the lowest first, and the packet's number
+// within the command, 0 for a new command. For other protocols, it reads the available bytes.
 func (l *Link) read(in *bufio.Reader) ([]byte, error) {
 	if !l.sql {
 		chunk := make([]byte, 16<<10)
@@ -280,7 +283,7 @@ func (l *Link) read(in *bufio.Reader) ([]byte, error) {
 	return packet, err
 }
 
-// command returns the text of a packet that begins a COM_QUERY, or that of a COM_PING.
+// command returns the statement of a packet that begins a COM_QUERY, or PING for a COM_PING.
 func command(packet []byte) (string, bool) {
 	const query, ping = 0x03, 0x0e
 	if len(packet) < 5 || packet[3] != 0 {

@@ -10,14 +10,14 @@ import (
 	"golang.org/x/sync/errgroup"
 )
 
-const groupSize = 3 // servers that replicate each other
+const groupSize = 3 // members of a group or an ensemble
 
-// MySQLGroup is three MySQL in a group with a single primary: Group Replication.
+// MySQLGroup is three MySQL servers in Group Replication, with a single primary.
 type MySQLGroup struct{ *Ensemble }
 
-// OpenMySQLGroup starts a group and returns when all members are online; the first is the primary. A member that does
-// not answer is expelled after five seconds, the shortest time there is. One that is started again stays outside until
-// Rejoin, and is read-only.
+// OpenMySQLGroup starts a group and returns when all members are online; the first member is the primary. A member that
+// does not answer is expelled after five seconds, the shortest possible time. A restarted member stays outside the
+// group, and is read-only, until Rejoin.
 func OpenMySQLGroup(ctx context.Context) (g *MySQLGroup, err error) {
 	_, err = openEnsemble(ctx, groupSize, groupKind, func(e *Ensemble) (err error) {
 		g = &MySQLGroup{e}
@@ -32,7 +32,7 @@ func OpenMySQLGroup(ctx context.Context) (g *MySQLGroup, err error) {
 	return g, err
 }
 
-// groupKind is a member of a group.
+// groupKind returns the kind of a member of a group.
 func groupKind(i int, network string) kind {
 	k := replicaKind(i, network)
 	var seeds []string
@@ -52,7 +52,7 @@ func groupKind(i int, network string) kind {
 	return k
 }
 
-// replicaKind is a MySQL that others can copy from.
+// replicaKind returns the kind of a MySQL that other servers can copy from.
 func replicaKind(i int, network string) kind {
 	k := mysqlKind().durable()
 	k.network, k.alias = network, replicaName(i)
@@ -65,8 +65,8 @@ func replicaName(i int) string { return fmt.Sprint("mysql", i+1) }
 
 const copyUser = "SOURCE_USER = 'copy', SOURCE_PASSWORD = '" + rootPassword + "'"
 
-// prepare makes the user for those that copy from a server, and runs further statements. What the image's entrypoint
-// wrote is not for others. After a restart the server is read-only: another may be the primary.
+// prepare creates the user for servers that copy from this one, and runs further statements. It removes the image's own
+// writes from the binary log. After a restart the server is read-only, because another server may be the primary.
 func (s *Server) prepare(ctx context.Context, further ...string) error {
 	return s.SQL(ctx, append([]string{
 		"SET SQL_LOG_BIN = 0",
@@ -77,16 +77,16 @@ func (s *Server) prepare(ctx context.Context, further ...string) error {
 	}, further...)...)
 }
 
-// memberView is what a member says of itself and the others.
+// memberView is a member's view of itself and the others.
 type memberView struct {
-	err               error // it does not answer
+	err               error // the member does not answer
 	state             string
 	online            int
 	majority, primary bool
-	has               string // the transactions that it has executed or received
+	has               string // the transactions that the member has executed or received
 }
 
-// look asks all members but some. While two take themselves for the primary, as where one was paused, there is none.
+// look asks all members except but. If two members consider themselves the primary, as after a pause, there is no primary.
 func (g *MySQLGroup) look(ctx context.Context, but ...*Server) (views []memberView, primary *Server) {
 	var primaries []*Server
 	for _, s := range g.Servers {
@@ -111,8 +111,8 @@ func (g *MySQLGroup) look(ctx context.Context, but ...*Server) (views []memberVi
 	return views, primary
 }
 
-// Primary returns the member that is online, takes writes and sees a majority. It waits until there is one. Some are not
-// asked: they may not answer.
+// Primary waits until a member is online, takes writes and sees a majority, and returns it. It does not ask the members
+// but, which may not answer.
 func (g *MySQLGroup) Primary(ctx context.Context, but ...*Server) (primary *Server, err error) {
 	err = poll(ctx, func(ctx context.Context) error {
 		var views []memberView
@@ -124,9 +124,9 @@ func (g *MySQLGroup) Primary(ctx context.Context, but ...*Server) (primary *Serv
 	return primary, err
 }
 
-// Rejoin brings back the members that are offline, as after a restart, or were expelled, and returns when all are online.
-// Where none has a majority any more it forms the group anew, around the member that has the others' transactions. All
-// containers have to run, and reach each other.
+// Rejoin brings back the members that are offline, as after a restart, or were expelled, and returns when all are
+// online. If no member sees a majority any more, Rejoin forms a new group around the member that has the others'
+// transactions. All containers must run and reach each other.
 func (g *MySQLGroup) Rejoin(ctx context.Context) error {
 	return poll(ctx, func(ctx context.Context) error {
 		views, primary := g.look(ctx)
@@ -154,11 +154,11 @@ func (g *MySQLGroup) Rejoin(ctx context.Context) error {
 	})
 }
 
-// formAnew begins a new group when all members are offline. It always returns an error: the others have not joined.
+// formAnew begins a new group when all members are offline. It always returns an error, because the others have not joined.
 func (g *MySQLGroup) formAnew(ctx context.Context, views []memberView) error {
 	var has []string
 	for i, s := range g.Servers {
-		if views[i].state != "OFFLINE" { // it would try to leave the old group for a minute
+		if views[i].state != "OFFLINE" { // the member would try to leave the old group for a minute
 			return errors.Join(errors.New("a member was started again"), s.Do(ctx, Kill), s.Do(ctx, Restart))
 		}
 		has = append(has, views[i].has)
@@ -175,7 +175,7 @@ func (g *MySQLGroup) formAnew(ctx context.Context, views []memberView) error {
 	return fmt.Errorf("no member has the transactions of all: %q", has)
 }
 
-// join has the server begin a group, or join one.
+// join makes the server begin a group or join one.
 func (s *Server) join(ctx context.Context, begin bool) error {
 	return errors.Join(
 		s.SQL(ctx, "STOP GROUP_REPLICATION", fmt.Sprintf("SET GLOBAL group_replication_bootstrap_group = %t", begin), "START GROUP_REPLICATION"),
@@ -198,7 +198,7 @@ func OpenMySQLReplica(ctx context.Context) (*Ensemble, error) {
 	})
 }
 
-// Promote has a replica take writes, when it has executed what it received.
+// Promote makes a replica take writes once it has executed all received transactions.
 func (s *Server) Promote(ctx context.Context) error {
 	return s.SQL(ctx, "STOP REPLICA IO_THREAD",
 		"DO WAIT_FOR_EXECUTED_GTID_SET((SELECT RECEIVED_TRANSACTION_SET FROM performance_schema.replication_connection_status))",

@@ -16,11 +16,11 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// Redis returns the host:port of a Redis that the tests of this package share. Keys and channels are shared with it: a
-// test uses names of its own, and no FLUSHALL.
+// Redis returns the host:port of a Redis that the tests of a package share. A test must use keys and channels of its
+// own, and no FLUSHALL.
 func Redis(t testing.TB) (addr string) { return share(t, redisKind()).Addr() }
 
-// RedisLike is Redis on another version or program. The variable names another image.
+// RedisLike is like Redis, for another version or program. The variable names another image.
 func RedisLike(t testing.TB, name, variable, image, program string) (addr string) {
 	t.Helper()
 	k := redisKind()
@@ -44,30 +44,30 @@ func redisKind() kind {
 func AskRedis(ctx context.Context, addr string, command ...any) *redis.Cmd {
 	rdb := redis.NewClient(&redis.Options{
 		Addr: addr, MaxRetries: -1, DialTimeout: time.Second, ReadTimeout: askLimit,
-		DialerRetries: 1, // the default waits 0.4 s over a refused connection
+		DialerRetries: 1, // by default, a refused connection costs 0.4 s
 	})
 	defer func() { _ = rdb.Close() }()
 	return rdb.Do(ctx, command...)
 }
 
-// RedisGroup is several Redis in one container, a Cluster or those of Sentinel.
+// RedisGroup is several Redis in one container: a Cluster, or a master, replicas and Sentinels.
 type RedisGroup struct {
 	*Server
-	Addrs []string // at which the servers reach each other, and clients them
-	URL   string   // that names them as the shop's --redis does
+	Addrs []string // by which the servers reach each other and clients reach them
+	URL   string   // for the shop's --redis
 }
 
 //go:embed inside/node.sh
 var node string
 
-// openRedisGroup runs a shell script that starts six Redis in one container. Its arguments are their ports. A server is
-// ready when its INFO and CLUSTER INFO match. The group's URL names three servers, which begin at number first.
+// openRedisGroup runs a shell script that starts six Redis in one container. The arguments of the script are the ports.
+// A server is ready when its INFO and CLUSTER INFO match. The group's URL names three servers, from number first on.
 func openRedisGroup(ctx context.Context, script, ready string, first int, query string) (*RedisGroup, error) {
 	k, isReady := redisKind(), regexp.MustCompile(ready)
 	k.processes, k.command, k.files = 6, []string{"sh", "-c", script, "sh"}, map[string][]byte{"/node": []byte(node)}
 	k.ready = func(ctx context.Context, addr string) error {
 		info, err := AskRedis(ctx, addr, "INFO").Text()
-		cluster, _ := AskRedis(ctx, addr, "CLUSTER", "INFO").Text() // refused where there is none
+		cluster, _ := AskRedis(ctx, addr, "CLUSTER", "INFO").Text() // an error without a Cluster
 		if err == nil && !isReady.MatchString(info+cluster) {
 			err = fmt.Errorf("%s does not know all others:\n%s%s", addr, info, cluster)
 		}
@@ -85,7 +85,7 @@ func openRedisGroup(ctx context.Context, script, ready string, first int, query 
 	return g, nil
 }
 
-// KillNode ends one server as a crash would, by SIGKILL. The others go on.
+// KillNode ends one server by SIGKILL, as a crash does. The others go on.
 func (g *RedisGroup) KillNode(ctx context.Context, addr string) error {
 	_, port, _ := net.SplitHostPort(addr)
 	return g.Exec(ctx, fmt.Sprintf(`kill -KILL "$(cat /tmp/%s/pid)"`, port))
@@ -94,16 +94,16 @@ func (g *RedisGroup) KillNode(ctx context.Context, addr string) error {
 //go:embed inside/cluster.sh
 var clusterScript string
 
-// OpenRedisCluster starts a Redis Cluster, and returns when all of it works. The first three nodes are masters of a third
-// of the slots each; the other three are their replicas, in the same order.
+// OpenRedisCluster starts a Redis Cluster, and returns when all nodes work. The first three nodes are masters, each of
+// a third of the slots; the other three are their replicas, in the same order.
 func OpenRedisCluster(ctx context.Context) (*RedisGroup, error) {
 	return openRedisGroup(ctx, clusterScript, `(?s)(connected_slaves:1\r|master_link_status:up\r).*`+
 		`cluster_state:ok\r.*cluster_slots_ok:16384\r.*cluster_known_nodes:6\r.*cluster_size:3\r`, 0, "")
 }
 
-// MoveSlot migrates the slot of a key to another master, as a reshard does: further is how many places behind its own that
-// master stands. When MoveSlot calls half, the key has moved and the others of its slot have not, and a key of MoveSlot's own
-// stands on each side, whatever becomes of the others. Then it moves the rest, one key after the other.
+// MoveSlot migrates the slot of a key to another master, as a reshard does: to the master that is further places behind
+// the present one. When MoveSlot calls half, the key has moved, and the other keys of its slot have not. Each side also
+// has a key of MoveSlot's own. Then it moves the rest, one key after the other.
 func (g *RedisGroup) MoveSlot(ctx context.Context, further int, half func(), key string) error {
 	masters, at := g.Addrs[:3], 0
 	for at < len(masters)-1 && redis.HasErrorPrefix(AskRedis(ctx, masters[at], "EXISTS", key).Err(), "MOVED") {
@@ -141,26 +141,27 @@ func (g *RedisGroup) MoveSlot(ctx context.Context, further int, half func(), key
 	return err
 }
 
-// SentinelMaster is what the Sentinels call the master.
+// SentinelMaster is the Sentinels' name of the master.
 const SentinelMaster = "main"
 
 //go:embed inside/sentinel.sh
 var sentinelScript string
 
-// OpenRedisSentinel starts a master with two replicas, the first three addresses, and three Sentinels, the others. They
-// replace a master that has been silent for half a minute. It returns when each Sentinel knows all others.
+// OpenRedisSentinel starts a master with two replicas, the first three addresses, and three Sentinels, the other three.
+// If the master is silent for half a minute, the Sentinels replace it. OpenRedisSentinel returns when each Sentinel
+// knows all others.
 func OpenRedisSentinel(ctx context.Context) (*RedisGroup, error) {
 	return openRedisGroup(ctx, sentinelScript, `(?s)connected_slaves:2\r|master_link_status:up\r|`+
 		`sentinel_tilt:0\r.*status=ok,address=[^,]*,slaves=2,sentinels=3\r`, 3, "&master_name="+SentinelMaster)
 }
 
-// master returns which one a Sentinel names.
+// master returns the address of the master that a Sentinel names.
 func (g *RedisGroup) master(ctx context.Context, sentinel string) (addr string, err error) {
 	at, err := AskRedis(ctx, sentinel, "SENTINEL", "GET-MASTER-ADDR-BY-NAME", SentinelMaster).StringSlice()
 	return strings.Join(at, ":"), err
 }
 
-// CutReplicas keeps the replicas from their master, which refuses the name that they connect with.
+// CutReplicas cuts the replicas off from their master: they connect with a user name that the master refuses.
 func (g *RedisGroup) CutReplicas(ctx context.Context) error {
 	master, err := g.master(ctx, g.Addrs[3])
 	for _, addr := range g.Addrs[:3] {
@@ -172,8 +173,8 @@ func (g *RedisGroup) CutReplicas(ctx context.Context) error {
 	return err
 }
 
-// FailOver kills the master and has the Sentinels replace it, without waiting until they take it for dead: half a minute, so
-// that a pause of the machine causes no failover. It returns when each Sentinel names another.
+// FailOver kills the master and tells the Sentinels to replace it. By themselves they would wait for half a minute, so
+// that a pause of the machine causes no failover. FailOver returns when each Sentinel names another master.
 func (g *RedisGroup) FailOver(ctx context.Context) error {
 	old, err := g.master(ctx, g.Addrs[3])
 	if err != nil {
@@ -182,7 +183,7 @@ func (g *RedisGroup) FailOver(ctx context.Context) error {
 	if err := g.KillNode(ctx, old); err != nil {
 		return err
 	}
-	// A Sentinel refuses while replicas still move to the master of an earlier failover.
+	// A Sentinel refuses a failover while replicas still move to the master of an earlier failover.
 	if err := poll(ctx, func(ctx context.Context) error {
 		return AskRedis(ctx, g.Addrs[3], "SENTINEL", "FAILOVER", SentinelMaster).Err()
 	}); err != nil {
@@ -198,7 +199,7 @@ func (g *RedisGroup) FailOver(ctx context.Context) error {
 	})
 }
 
-// Restore undoes CutReplicas, starts a killed node as a replica, and returns when all are linked.
+// Restore undoes CutReplicas, starts a killed node as a replica, and returns when all nodes are linked.
 func (g *RedisGroup) Restore(ctx context.Context) error {
 	master, err := g.master(ctx, g.Addrs[3])
 	if err != nil {

@@ -31,17 +31,17 @@ const (
 	faultLimit = 30 * time.Second
 )
 
-// kind is one sort of server: which image, how it is started, how it is asked whether it is ready.
+// kind describes a kind of server: its image, how to start it, and how to ask whether it is ready.
 type kind struct {
 	name     string
 	variable string // environment variable that names another image
 	image    string
-	port     int // in the container; with several processes, each listens on the port that the test reaches it at
+	port     int // in the container; with several processes, each listens on its port of this machine
 	env      map[string]string
-	command  []string          // several processes get their ports as arguments
-	safe     []string          // the command of a durable one, nil for the image's own
-	memory   map[string]string // directories that are kept in memory, with their mount options
-	files    map[string][]byte // put there before the server starts, by path
+	command  []string          // gets the ports of several processes as arguments
+	safe     []string          // the command of a durable server; nil for the image's own command
+	memory   map[string]string // directories in memory, with their mount options
+	files    map[string][]byte // by path, copied into the container before the server starts
 
 	processes int // 0 for one
 	direct    bool
@@ -53,7 +53,7 @@ type kind struct {
 
 func (k kind) imageName() string { return cmp.Or(os.Getenv(k.variable), k.image) }
 
-// durable is the kind with its data on disk, where each commit is flushed.
+// durable returns the kind with its data on disk. Each commit is flushed.
 func (k kind) durable() kind {
 	k.command, k.memory = k.safe, nil
 	return k
@@ -63,7 +63,7 @@ func (k kind) durable() kind {
 type Server struct {
 	kind      kind
 	container *testcontainers.DockerContainer
-	ports     []int        // on this machine, one for each process; kept over a restart
+	ports     []int        // on this machine, one for each process; a restart keeps them
 	addr      atomic.Value // a string
 }
 
@@ -72,9 +72,9 @@ func (s *Server) String() string {
 	return fmt.Sprintf("%s at %s, image %s", s.kind.name, s.Addr(), s.kind.imageName())
 }
 
-// Addr is the server's host:port, as the test reaches it. It may be called concurrently, also during a Restart.
+// Addr returns the host:port at which the test reaches the server. It may be called concurrently, even during a Restart.
 func (s *Server) Addr() string {
-	addr, _ := s.addr.Load().(string) // none before it has started
+	addr, _ := s.addr.Load().(string) // empty before the server has started
 	return addr
 }
 
@@ -83,16 +83,17 @@ func (s *Server) Close() error {
 	return testcontainers.TerminateContainer(s.container, testcontainers.StopTimeout(0))
 }
 
-// OpenRedis starts a Redis for a program that is no test, which closes it; if that is killed, testcontainers' reaper does.
+// OpenRedis starts a Redis for a program that is not a test. The program closes it; if the program is killed,
+// testcontainers' reaper does.
 func OpenRedis(ctx context.Context) (*Server, error) { return open(ctx, redisKind()) }
 
-// OpenMySQL is OpenRedis of a MySQL, whose commits are on disk when they return.
+// OpenMySQL is like OpenRedis, for a MySQL whose commits are on disk when they return.
 func OpenMySQL(ctx context.Context) (*Server, error) { return open(ctx, mysqlKind().durable()) }
 
-// OpenMariaDB is OpenMySQL of a MariaDB.
+// OpenMariaDB is like OpenMySQL, for a MariaDB.
 func OpenMariaDB(ctx context.Context) (*Server, error) { return open(ctx, mariadbKind().durable()) }
 
-// OpenZooKeeper is OpenRedis of a ZooKeeper.
+// OpenZooKeeper is like OpenRedis, for a ZooKeeper.
 func OpenZooKeeper(ctx context.Context) (*Server, error) { return open(ctx, zookeeperKind().durable()) }
 
 func open(ctx context.Context, k kind) (*Server, error) {
@@ -111,8 +112,8 @@ func (k kind) start(ctx context.Context) (*Server, error) {
 		if err == nil {
 			return s, nil
 		}
-		// Another process may have taken a port that was free. (Servers report a port inside the container as "Address
-		// already in use", which trying again would not change.)
+		// Another process may have taken a free port. (For a port inside the container, servers report "Address already in
+		// use", and trying again does not help.)
 		taken := strings.Contains(err.Error(), "already allocated") || strings.Contains(err.Error(), "address already in use")
 		if try == 3 || !taken {
 			return nil, fmt.Errorf("start %s from %s: %w; %s names another image", k.name, k.imageName(), err, k.variable)
@@ -121,7 +122,7 @@ func (k kind) start(ctx context.Context) (*Server, error) {
 }
 
 func (s *Server) run(ctx context.Context) (err error) {
-	// Not bound by ctx: a start that is cut off may leave a container that the client does not know.
+	// ctx does not end the start: an aborted start may leave a container that the client does not know.
 	starting, cancel := context.WithTimeout(context.WithoutCancel(ctx), startLimit)
 	defer cancel()
 	if s.ports, err = FreePorts(max(1, s.kind.processes)); err != nil {
@@ -140,11 +141,11 @@ func (s *Server) run(ctx context.Context) (err error) {
 	return errors.Join(err, s.Close())
 }
 
-// FreePorts returns TCP ports that nothing listens on. They are below 32768, where Linux begins to take the ports of
-// outgoing connections and Docker those that it chooses: neither takes one before the server binds it, or while what
-// listened there is killed. They are above 12000, for a Redis Cluster's buses below.
+// FreePorts returns free TCP ports. They are below 32768, where the range begins from which Linux takes ports for
+// outgoing connections, and Docker the ports that it chooses. So neither takes a port before the server binds it, or
+// while the server is killed. The ports are above 12000, because a Redis Cluster also uses ports 10000 below them.
 func FreePorts(n int) (ports []int, err error) {
-	for range 100 * n { // most are free
+	for range 100 * n { // most ports are free
 		port := 12000 + rand.IntN(20000)
 		listener, err := net.Listen("tcp", ":"+strconv.Itoa(port))
 		if err != nil {
@@ -158,7 +159,7 @@ func FreePorts(n int) (ports []int, err error) {
 	return nil, fmt.Errorf("found %d of %d free ports", len(ports), n)
 }
 
-// options returns how the container is run.
+// options returns the options of the container.
 func (s *Server) options() []testcontainers.ContainerCustomizer {
 	k, bindings, command := s.kind, dockernet.PortMap{}, s.kind.command
 	exposed := make([]string, len(s.ports))
@@ -178,9 +179,9 @@ func (s *Server) options() []testcontainers.ContainerCustomizer {
 		testcontainers.WithExposedPorts(exposed...),
 		testcontainers.WithTmpfs(k.memory),
 		testcontainers.WithHostConfigModifier(func(host *container.HostConfig) { host.PortBindings = bindings }),
-		testcontainers.WithWaitStrategyAndDeadline(startLimit, wait.ForNop(s.awaitReady)), // also after a restart
+		testcontainers.WithWaitStrategyAndDeadline(startLimit, wait.ForNop(s.awaitReady)), // also applies after a restart
 	}
-	if k.network != "" { // beside the one by which its ports are reached
+	if k.network != "" { // in addition to the network of its ports
 		options = append(options, network.WithBridgeNetwork(), network.WithNetworkName([]string{k.alias}, k.network))
 	}
 	for path, text := range k.files {
@@ -213,8 +214,8 @@ func (s *Server) awaitReady(ctx context.Context, target wait.StrategyTarget) err
 	return err
 }
 
-// goDirect makes addr the container's own address where that can be reached, as on a Linux where Docker runs: it spares
-// each byte the way through Docker's proxy. A restart may change it.
+// goDirect makes addr the container's own address, if this machine can reach it, as on Linux with Docker. Bytes then do not
+// pass Docker's proxy. A restart may change the address.
 func (s *Server) goDirect(ctx context.Context, target wait.StrategyTarget) {
 	info, err := target.Inspect(ctx)
 	if err != nil {
@@ -229,7 +230,7 @@ func (s *Server) goDirect(ctx context.Context, target wait.StrategyTarget) {
 	}
 }
 
-// answers returns nil if each process is ready, by the ports on this machine.
+// answers returns nil if each process is ready. It asks at the ports on this machine.
 func (s *Server) answers(ctx context.Context) error {
 	host, _, _ := net.SplitHostPort(s.Addr())
 	for _, port := range s.ports {
@@ -240,20 +241,20 @@ func (s *Server) answers(ctx context.Context) error {
 	return nil
 }
 
-// Fault is what can be done to a server.
+// Fault is an action on a server that breaks or heals it.
 type Fault string
 
-// The faults, and what ends them. Isolate and Reconnect are for servers on a network of their own.
+// The faults, and the actions that end them. Isolate and Reconnect are for servers on a network of their own.
 const (
-	Kill      Fault = "kill"      // ends it as a crash would, by SIGKILL
-	Restart   Fault = "restart"   // starts a killed one and waits until it answers; one by an Open function may have another Addr
-	Pause     Fault = "pause"     // freezes it: connections stay open and the server does not answer
-	Unpause   Fault = "unpause"   // lets a paused one go on
-	Isolate   Fault = "isolate"   // cuts it off from the others, but not from this machine
-	Reconnect Fault = "reconnect" // undoes Isolate
+	Kill      Fault = "kill"      // ends the server by SIGKILL, as a crash does
+	Restart   Fault = "restart"   // starts a killed server and waits until it answers; a server of an Open function may have another Addr
+	Pause     Fault = "pause"     // freezes the server: connections stay open, and the server does not answer
+	Unpause   Fault = "unpause"   // ends Pause
+	Isolate   Fault = "isolate"   // cuts the server off from the others, but not from this machine
+	Reconnect Fault = "reconnect" // ends Isolate
 )
 
-// Do does this to the server.
+// Do executes a fault, or ends one.
 func (s *Server) Do(ctx context.Context, f Fault) error {
 	ctx, cancel := context.WithTimeout(ctx, startLimit)
 	defer cancel()
@@ -302,7 +303,7 @@ func (s *Server) Exec(ctx context.Context, command string) error {
 // Servers are several containers.
 type Servers []*Server
 
-// OpenAll starts servers by functions such as OpenRedis, all at the same time. If one cannot be started none is left.
+// OpenAll starts servers by functions such as OpenRedis, all at the same time. If one cannot be started, no server is left.
 func OpenAll(ctx context.Context, opens ...func(context.Context) (*Server, error)) (Servers, error) {
 	all := make(Servers, len(opens))
 	starting, ctx := errgroup.WithContext(ctx)
@@ -322,26 +323,26 @@ func OpenAll(ctx context.Context, opens ...func(context.Context) (*Server, error
 func (all Servers) Close() error {
 	var closing errgroup.Group
 	for _, s := range all {
-		if s != nil { // it was started
+		if s != nil { // the server was started
 			closing.Go(s.Close)
 		}
 	}
 	return closing.Wait()
 }
 
-// Ensemble is servers on a network of their own, by which they reach each other at their aliases. Each is a container of
-// its own, durable, and keeps its address over a restart.
+// Ensemble is several servers on a network of their own, on which they reach each other by their aliases. Each server is a
+// container of its own, is durable, and keeps its address over a restart.
 type Ensemble struct {
 	Servers
 	network *testcontainers.DockerNetwork
 }
 
-// openEnsemble starts n servers at the same time, since one alone might never be ready, and connects them.
+// openEnsemble starts n servers at the same time, because one alone might never be ready, and connects them.
 func openEnsemble(ctx context.Context, n int, member func(i int, network string) kind, connect func(*Ensemble) error) (*Ensemble, error) {
 	if err := findImage(ctx, member(0, "")); err != nil {
 		return nil, err
 	}
-	on, err := network.New(ctx, network.WithInternal()) // else published ports might also go by it
+	on, err := network.New(ctx, network.WithInternal()) // or published ports might also use it
 	if err != nil {
 		return nil, fmt.Errorf("make a network: %w", err)
 	}

@@ -17,28 +17,28 @@ const (
 	dataDir      = "/var/lib/mysql"
 	askLimit     = 2 * time.Second
 	rootPassword = "test-only"
-	collation    = "utf8mb4_bin" // tells every two strings apart that differ in a byte; both servers have it
+	collation    = "utf8mb4_bin" // distinguishes strings that differ in any byte; both servers have it
 )
 
-// MySQL returns the DSN of an empty schema on a MySQL that the tests of this package share. The schema is dropped when
-// t ends. Times are parsed, as UTC; strings compare by their bytes. The user is root.
+// MySQL returns the DSN of an empty schema on a MySQL that the tests of a package share. The schema is dropped when t ends.
+// Times are parsed as UTC; strings compare by their bytes. The user is root.
 func MySQL(t testing.TB) (dsn string) { return share(t, mysqlKind()).DSN(t) }
 
-// MariaDB is MySQL on a MariaDB.
+// MariaDB is like MySQL, on a MariaDB.
 func MariaDB(t testing.TB) (dsn string) { return share(t, mariadbKind()).DSN(t) }
 
-// StartMariaDB starts a MariaDB for this test alone, for faults. It is durable: a killed one recovers each commit.
+// StartMariaDB starts a MariaDB for the faults of this test only. It is durable: after a kill, it recovers each commit.
 func StartMariaDB(t testing.TB) *Server { return Start(t, mariadbKind().durable().start) }
 
-// StartMySQL is StartMariaDB of a MySQL.
+// StartMySQL is like StartMariaDB, for a MySQL.
 func StartMySQL(t testing.TB) *Server { return Start(t, mysqlKind().durable().start) }
 
-// StartMySQLTLS starts a MySQL for this test alone, with TLS by these PEM. It also takes clients without TLS.
+// StartMySQLTLS starts a MySQL for this test only, with TLS by these PEM texts. It also accepts clients without TLS.
 func StartMySQLTLS(t testing.TB, ca, cert, key []byte) *Server {
 	return mysqlKind().startTLS(t, ca, cert, key)
 }
 
-// StartMariaDBTLS is StartMySQLTLS on a MariaDB.
+// StartMariaDBTLS is like StartMySQLTLS, for a MariaDB.
 func StartMariaDBTLS(t testing.TB, ca, cert, key []byte) *Server {
 	return mariadbKind().startTLS(t, ca, cert, key)
 }
@@ -58,7 +58,7 @@ func mariadbKind() kind {
 	return sqlKind("MariaDB", "SHOP_TEST_MARIADB_IMAGE", "mariadb:10.11", "mariadbd")
 }
 
-// sqlKind is a server whose commits cost no disk write.
+// sqlKind returns the kind of a server whose commits cost no disk write.
 func sqlKind(name, variable, image string, command ...string) kind {
 	command = slices.Clip(append(command, "--skip-name-resolve", "--max-connections=1000"))
 	return kind{
@@ -78,8 +78,9 @@ func sqlKind(name, variable, image string, command ...string) kind {
 	}
 }
 
-// OpenMySQLSmallDisk is OpenMySQL on a disk of 400 MB, for FillDisk. It has no binary log, whose writes would wait until
-// long after FreeDisk instead of failing. A mysqld that aborts, since it cannot roll back on a full disk, is started again.
+// OpenMySQLSmallDisk is like OpenMySQL, on a disk of 400 MB, for FillDisk. The server has no binary log, whose writes
+// would not fail but wait until long after FreeDisk. A mysqld that aborts, because it cannot roll back on a full disk,
+// is restarted.
 func OpenMySQLSmallDisk(ctx context.Context) (*Server, error) {
 	k := mysqlKind().durable()
 	k.command = append([]string{"sh", "-c", `until docker-entrypoint.sh "$@"; do sleep 0.1; done`, "sh"}, append(k.command, "--skip-log-bin")...)
@@ -107,7 +108,7 @@ func (s *Server) DSN(t testing.TB) string {
 	dsn, err := s.NewSchema(t.Context(), schema)
 	Must(t, err)
 	t.Cleanup(func() {
-		// A transaction that the test left open would block the DROP: say so and go on.
+		// If the test has left a transaction open, the DROP fails: the cleanup logs this and goes on.
 		if err := s.SQL(context.Background(), "DROP DATABASE IF EXISTS "+schema); err != nil {
 			t.Logf("testserver: schema %s stays until its server ends: %v", schema, err)
 		}
@@ -115,7 +116,8 @@ func (s *Server) DSN(t testing.TB) string {
 	return dsn
 }
 
-// NewSchema makes an empty schema on a MySQL or MariaDB and returns its data source name, with this server or those given.
+// NewSchema makes an empty schema on a MySQL or MariaDB and returns its data source name, which names hosts or, if
+// there are none, this server.
 func (s *Server) NewSchema(ctx context.Context, name string, hosts ...*Server) (dsn string, err error) {
 	if hosts == nil {
 		hosts = []*Server{s}
@@ -153,7 +155,7 @@ func withSQL(addr string, f func(*sql.DB) error) error {
 	if err != nil {
 		return err
 	}
-	config.Logger = &mysql.NopLogger{} // would report a server that is not up yet
+	config.Logger = &mysql.NopLogger{} // the driver would log that a server does not answer yet
 	connector, err := mysql.NewConnector(config)
 	if err != nil {
 		return err

@@ -1,8 +1,8 @@
 // Package testserver gives tests, and programs such as the load test, real servers in containers: Redis, Valkey, MySQL,
-// MariaDB and ZooKeeper, and several of them that replicate each other. Its few other helpers need no container.
+// MariaDB and ZooKeeper, and groups of servers that replicate each other. Its few other helpers need no container.
 //
-// The tests of a package share one container of each kind, which the first test that asks for it starts. TestMain
-// removes them:
+// The tests of a package share one container of each kind. The first test that asks for it starts it. TestMain removes the
+// containers:
 //
 //	func TestMain(m *testing.M) { os.Exit(testserver.Wrap(m).Run()) }
 //	func TestMain(m *testing.M) { goleak.VerifyTestMain(testserver.Wrap(m)) } // and looks for leaked goroutines
@@ -12,19 +12,19 @@
 //	addr := testserver.Redis(t)   // host:port, shared by the package: use keys of the test's own
 //	dsn := testserver.MySQL(t)    // an empty schema of the test's own, dropped when it ends
 //
-// A test that breaks its server, by Do, starts one of its own, as by Start(t, OpenMySQLGroup), and one that restarts it, by
-// StartMySQL, which keeps its address. A program calls OpenRedis and its like. The shared servers lose everything in a crash;
-// StartMySQL and StartMariaDB start durable ones.
+// If a test breaks its server, by Do, it starts a server of its own, as by Start(t, OpenMySQLGroup). If it also
+// restarts the server, it starts it by StartMySQL, so that the server keeps its address. A program calls OpenRedis and
+// the like. The shared servers lose all data in a crash; StartMySQL and StartMariaDB start durable servers.
 //
-// Without Docker the test skips and says what it needs. With CI=true it fails instead, so that no test is skipped
+// Without Docker, the test skips and names what it needs. With CI=true it fails instead, so that no test is skipped
 // unnoticed. -short also skips, except with CI=true.
 //
-// The official images are the default. SHOP_TEST_REDIS_IMAGE and its like name others, which have to understand the official
-// images' variables and options; docs/contributing.md lists them. The value none says that this machine has no such image: the
-// tests skip even with CI=true.
+// The default images are the official ones. SHOP_TEST_REDIS_IMAGE and the like name other images, which must understand the
+// variables and options of the official images; docs/contributing.md lists the variables. The value none means that this
+// machine has no such image: the tests skip, even with CI=true.
 //
-// A run that is killed, by go test's -timeout or an interrupt, leaves its containers to testcontainers' reaper. Where
-// that is switched off, remove them by their label org.testcontainers=true.
+// If a run is killed, by go test's -timeout or an interrupt, testcontainers' reaper removes its containers. If the
+// reaper is switched off, remove the containers by their label org.testcontainers=true.
 package testserver
 
 import (
@@ -46,8 +46,8 @@ import (
 	"github.com/testcontainers/testcontainers-go/log"
 )
 
-// pool holds the servers that the tests of this package share. It is a global because nothing but TestMain spans these
-// tests, and TestMain cannot hand them anything.
+// pool holds the servers that the tests of a package share. It is a global because only TestMain spans these tests, and
+// TestMain cannot pass values to them.
 var pool struct {
 	mu     sync.Mutex
 	starts map[string]func() (*Server, error) // each starts its server once; nil outside of Runner.Run
@@ -59,14 +59,15 @@ type Runner struct{ m *testing.M }
 // Wrap returns the Runner of a package's tests.
 func Wrap(m *testing.M) Runner { return Runner{m: m} }
 
-// Run runs the tests, removes the shared containers, and returns the exit code: not 0 if a test failed or one is left.
+// Run runs the tests, removes the shared containers, and returns the exit code. The code is not 0 if a test failed or a
+// container is left.
 func (r Runner) Run() int {
 	pool.starts = map[string]func() (*Server, error){}
 	code := r.m.Run()
 	for _, started := range pool.starts {
 		server, err := started()
 		if err != nil {
-			continue // a test has failed with it
+			continue // a test has failed with this error
 		}
 		if err := server.Close(); err != nil {
 			fmt.Fprintln(os.Stderr, "testserver: a container is left behind:", err)
@@ -76,10 +77,11 @@ func (r Runner) Run() int {
 	return code
 }
 
-// share returns the package's server of a kind. The first call starts it; a failure is kept, and fails each test at once.
+// share returns the package's server of a kind. The first call starts it. If the start fails, it fails each later test
+// at once.
 func share(t testing.TB, k kind) *Server {
 	t.Helper()
-	k.direct = true // it is not started again
+	k.direct = true // the server is never restarted
 	return start(t, func() (*Server, error) {
 		pool.mu.Lock()
 		started := pool.starts[k.name]
@@ -92,7 +94,7 @@ func share(t testing.TB, k kind) *Server {
 	})
 }
 
-// Start opens a server, or several, for this test alone, by a function such as OpenRedis. They are removed when t ends.
+// Start opens a server, or several, for this test only, by a function such as OpenRedis. They are removed when t ends.
 func Start[S io.Closer](t testing.TB, open func(context.Context) (S, error)) S {
 	t.Helper()
 	s := start(t, func() (S, error) { return open(t.Context()) })
@@ -100,13 +102,13 @@ func Start[S io.Closer](t testing.TB, open func(context.Context) (S, error)) S {
 	return s
 }
 
-// Why no container can be started, through no fault of a test.
+// Reasons why no container can be started that are not the fault of a test.
 var (
 	errMissing = errors.New("needs a container")
 	errNone    = errors.New("none says that this machine has no image of it")
 )
 
-// start opens servers, or skips the test, or fails it with CI=true.
+// start opens servers. If it cannot, it skips the test or, with CI=true, fails it.
 func start[S any](t testing.TB, open func() (S, error)) S {
 	t.Helper()
 	if pool.starts == nil {
@@ -132,8 +134,8 @@ func Must(t testing.TB, err error) {
 	}
 }
 
-// findImage returns why no container of the kind can be started, nil if it can. It pulls an image that is not there: once,
-// where testcontainers would go on trying for a quarter of an hour.
+// findImage returns the reason why no container of the kind can be started, or nil. If the image is missing, findImage
+// pulls it, once; testcontainers would go on trying for a quarter of an hour.
 func findImage(ctx context.Context, k kind) error {
 	image := k.imageName()
 	if image == "none" {
@@ -160,14 +162,14 @@ func findImage(ctx context.Context, k kind) error {
 }
 
 var (
-	silent  = stdlog.New(io.Discard, "", 0) // for testcontainers' progress lines
+	silent  = stdlog.New(io.Discard, "", 0) // drops testcontainers' lines of progress
 	silence = sync.OnceFunc(func() { log.SetDefault(silent) })
 )
 
 // findDocker returns a client of the daemon that testcontainers also uses.
 func findDocker(ctx context.Context) (docker *testcontainers.DockerClient, err error) {
-	silence() // before testcontainers does anything
-	// Looking for the daemon's address panics in some environments, instead of failing.
+	silence() // before the first call of testcontainers
+	// In some environments, looking for the daemon's address panics instead of failing.
 	defer func() {
 		if r := recover(); r != nil {
 			err = fmt.Errorf("looking for Docker: %v", r)
@@ -179,7 +181,7 @@ func findDocker(ctx context.Context) (docker *testcontainers.DockerClient, err e
 	return docker, err
 }
 
-// Until polls a condition that has no way to signal. It fails the test after the limit.
+// Until polls a condition that cannot signal. It fails the test after the limit.
 func Until(t testing.TB, what string, limit time.Duration, condition func() bool) {
 	t.Helper()
 	for end := time.Now().Add(limit); !condition(); time.Sleep(10 * time.Millisecond) {
@@ -189,8 +191,8 @@ func Until(t testing.TB, what string, limit time.Duration, condition func() bool
 	}
 }
 
-// LogBuffer keeps what a program writes to its stderr, its log or its network. Several goroutines may write to it at once,
-// and a test may read it meanwhile. An empty one is ready to use.
+// LogBuffer keeps the output of a program: its stderr, its log or its network traffic. Several goroutines may write to
+// it at once, and a test may read it meanwhile. The zero value is ready to use.
 type LogBuffer struct {
 	mu   sync.Mutex
 	text strings.Builder
@@ -203,7 +205,7 @@ func (b *LogBuffer) Write(p []byte) (int, error) {
 	return b.text.Write(p)
 }
 
-// String returns all that was written so far.
+// String returns the text that was written so far.
 func (b *LogBuffer) String() string {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -213,7 +215,7 @@ func (b *LogBuffer) String() string {
 // Has reports whether the text was written.
 func (b *LogBuffer) Has(text string) bool { return strings.Contains(b.String(), text) }
 
-// NotUnderRace skips a test that takes minutes under the race detector. .ci/run has those without.
+// NotUnderRace skips a test that takes minutes under the race detector. .ci/run runs these tests without it.
 func NotUnderRace(t testing.TB) {
 	t.Helper()
 	info, _ := debug.ReadBuildInfo()
@@ -222,7 +224,7 @@ func NotUnderRace(t testing.TB) {
 	}
 }
 
-// poll asks until the answer is no error, at first every 10 ms. When ctx ends, or after startLimit, it returns the last error.
+// poll asks until there is no error, at first every 10 ms. When ctx ends, or after startLimit, it returns the last error.
 func poll(ctx context.Context, ask func(context.Context) error) error {
 	ctx, cancel := context.WithTimeout(ctx, startLimit)
 	defer cancel()

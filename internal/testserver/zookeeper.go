@@ -11,7 +11,7 @@ import (
 	"time"
 )
 
-// ZooKeeper returns the host:port of a ZooKeeper that the tests of this package share: a test uses nodes of its own.
+// ZooKeeper returns the host:port of a ZooKeeper that the tests of a package share. A test must use nodes of its own.
 // Sessions may last from 0.2 s to an hour, and end at most 0.1 s late.
 func ZooKeeper(t testing.TB) (addr string) { return share(t, zookeeperKind()).Addr() }
 
@@ -22,7 +22,7 @@ func zookeeperKind() kind {
 		image:    "zookeeper:3.9",
 		port:     2181,
 		env: map[string]string{
-			// A tick is how exactly sessions end, and half the shortest one that the server grants.
+			// A tick is the precision of the end of sessions, and half the shortest timeout that the server grants.
 			"ZOO_TICK_TIME":              "100",
 			"ZOO_CFG_EXTRA":              "maxSessionTimeout=3600000",
 			"ZOO_MAX_CLIENT_CNXNS":       "0",     // no limit
@@ -39,7 +39,8 @@ func zookeeperKind() kind {
 	}
 }
 
-// ZooKeeperStatus is the answer to the word srvr. A server that listens but does not serve has no mode: an error here.
+// ZooKeeperStatus returns the answer to the word srvr. A server that listens but does not serve has no mode, which is
+// an error.
 func ZooKeeperStatus(ctx context.Context, addr string) (string, error) {
 	conn, err := (&net.Dialer{Timeout: time.Second}).DialContext(ctx, "tcp", addr)
 	if err != nil {
@@ -55,12 +56,13 @@ func ZooKeeperStatus(ctx context.Context, addr string) (string, error) {
 	return string(answer), err
 }
 
-// OpenZooKeeperEnsemble starts three ZooKeepers that replicate each other. One has "Mode: leader" in its ZooKeeperStatus.
+// OpenZooKeeperEnsemble starts three ZooKeepers that replicate each other. The leader has "Mode: leader" in its
+// ZooKeeperStatus.
 func OpenZooKeeperEnsemble(ctx context.Context) (*Ensemble, error) {
 	return openEnsemble(ctx, groupSize, memberKind, nil)
 }
 
-// memberKind is a server of an ensemble.
+// memberKind returns the kind of a server of an ensemble.
 func memberKind(i int, network string) kind {
 	k := zookeeperKind().durable()
 	name := func(i int) string { return fmt.Sprint("zookeeper", i+1) }
@@ -71,7 +73,7 @@ func memberKind(i int, network string) kind {
 		extra += fmt.Sprintf(" server.%d=%s:2888:3888;2181", i+1, name(i))
 	}
 	k.env["ZOO_CFG_EXTRA"] = extra
-	// A name is not known before its server is started, and Java would remember that for 10 s.
+	// A name is unknown until its server is started, and Java would remember this for 10 s.
 	k.env["JVMFLAGS"] += " -Dsun.net.inetaddr.ttl=0 -Dsun.net.inetaddr.negative.ttl=0"
 	return k
 }

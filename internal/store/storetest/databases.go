@@ -29,13 +29,13 @@ func Each(t *testing.T, test func(t *testing.T, s *store.Store)) {
 	EachKind(t, func(t *testing.T, kind Kind) { test(t, kind.New(t, "").Migrated(t)) })
 }
 
-// SQLite returns a migrated database in a file, for what is the same on all kinds.
+// SQLite returns a migrated database in a file, for tests that need only one kind.
 func SQLite(t testing.TB) *store.Store { return Kinds()[0].New(t, "").Migrated(t) }
 
 // EachKind runs test for each kind of database, in parallel.
 func EachKind(t *testing.T, test func(t *testing.T, kind Kind)) { each(t, Kinds(), test) }
 
-// EachServer is EachKind without SQLite, for what is about row locks, the network or a server's clock.
+// EachServer is like EachKind, without SQLite, for tests of row locks, the network or a server's clock.
 func EachServer(t *testing.T, test func(t *testing.T, kind Kind)) { each(t, Kinds()[1:], test) }
 
 func each(t *testing.T, kinds []Kind, test func(t *testing.T, kind Kind)) {
@@ -47,32 +47,32 @@ func each(t *testing.T, kinds []Kind, test func(t *testing.T, kind Kind)) {
 	}
 }
 
-// Database is an empty database of the test's own.
+// Database is an empty database for one test.
 type Database struct {
 	dsn, path string
 	Link      *testserver.Link // of Through
 }
 
-// New makes a database that goes with the test. A server's DSN gets the params, such as "innodb_lock_wait_timeout=1".
+// New makes a database for the test. The DSN of a server gets the params, such as "innodb_lock_wait_timeout=1".
 func (k Kind) New(t testing.TB, params string) Database {
 	if !k.Server {
 		return Database{path: filepath.Join(t.TempDir(), "shop.db")}
 	}
 	dsn := k.dsn(t)
 	if params != "" {
-		dsn += "&" + params // it has some
+		dsn += "&" + params // the DSN already has some
 	}
 	return Database{dsn: dsn}
 }
 
-// Through returns the same database, on a server, as it is reached through a link whose statements are judged.
+// Through returns the same database, on a server, behind a link on which judge decides about statements.
 func (d Database) Through(t testing.TB, judge func(statement string) testserver.Fate) Database {
 	t.Helper()
 	d.dsn, d.Link = testserver.Judged(t, d.dsn, judge)
 	return d
 }
 
-// Open opens the database until the test ends. Two calls give two pools, as two processes have.
+// Open opens the database until the test ends. Two calls return two pools, as in two processes.
 func (d Database) Open(t testing.TB) *store.Store {
 	t.Helper()
 	var s *store.Store
@@ -93,7 +93,7 @@ func (d Database) Open(t testing.TB) *store.Store {
 	return s
 }
 
-// Migrated opens the database with the shop's schema in it.
+// Migrated opens the database with the shop's schema.
 func (d Database) Migrated(t testing.TB) *store.Store {
 	t.Helper()
 	s := d.Open(t)

@@ -1,7 +1,7 @@
-// Package storetest gives a test each database that a shop can have: SQLite always, MySQL and MariaDB in containers. A
-// promise that holds in one and not in another is no promise; Each runs the same test on all of them.
+// Package storetest gives a test each kind of database: SQLite, and MySQL and MariaDB in containers. A promise must
+// hold in all of them, so Each runs the same test on all.
 //
 // Through breaks the connection to a server at a statement that a test picks.
 //
-// A package that uses it has a TestMain that calls testserver.Wrap.
+// A package that uses storetest needs a TestMain that calls testserver.Wrap.
 package storetest

@@ -1,4 +1,5 @@
-// Package overlay changes source files for one build: go build -overlay reads changed copies, and the sources stay.
+// Package overlay changes source files for one build: go build -overlay reads changed copies, and the sources stay as
+// they are.
 package overlay
 
 import (
@@ -12,8 +13,8 @@ import (
 // Overlay is the text of each changed source file, by its absolute name. A file without text is left out of the build.
 type Overlay map[string]string
 
-// Edit replaces from by to in a source file with an absolute name. The file, with the edits before, must have from exactly
-// once: an edit whose place was renamed or moved is an error, which quotes it.
+// Edit replaces from by to in a source file with an absolute name. After the earlier edits, the file must contain from
+// exactly once. Otherwise, as when the code was renamed or moved, the error quotes from.
 func (o Overlay) Edit(file, from, to string) error {
 	text, again := o[file]
 	if !again {
