@@ -46,7 +46,7 @@ func TestRun_descriptors(t *testing.T) {
 	t.Parallel()
 	const race = "loadtest --strategies redis,redlock,short-lease --buyers 100 --stock 10; echo exit $?"
 	refused := shell(t, "ulimit -n 256; "+race)
-	named := regexp.MustCompile(`--buyers: too few file descriptors: this needs a limit of (\d+) \(ulimit -n \d+\), and it is 256`).FindStringSubmatch(refused)
+	named := regexp.MustCompile(`--buyers: too few file descriptors: this needs a limit of (\d+) \(ulimit -n \d+\), but the limit is 256`).FindStringSubmatch(refused)
 	if named == nil || !strings.HasSuffix(refused, "\nexit 2\n") {
 		t.Fatalf("got %s, want the number that is needed, and exit 2", refused)
 	}
@@ -55,7 +55,7 @@ func TestRun_descriptors(t *testing.T) {
 	}
 }
 
-// "A limit of the machine, and no verdict", also where it is the shop that says so.
+// "This is a limit of the machine, not a verdict", even if the shop reports it.
 func TestRun_descriptors_of_shop(t *testing.T) {
 	t.Parallel()
 	shop := newLab(t, "right", true)

@@ -41,7 +41,7 @@ func TestMySQL_refusesDSN(t *testing.T) {
 		{"shop:s3cret@tcp(db:3306)/shop?tls=s3cret", store.Options{}, "parameter"},
 		{"shop:s3cret@tcp(db:3306)/shop?tls=preferred", store.Options{}, "parameter tls=preferred"},
 		{"shop:s3cret@tcp(db:3306)/shop?tls=skip-verify", store.Options{}, "parameter tls=skip-verify"},
-		{"shop:s3cret@tcp(db:3306)/shop?tls=true&allowFallbackToPlaintext=true", store.Options{}, "without TLS"},
+		{"shop:s3cret@tcp(db:3306)/shop?tls=true&allowFallbackToPlaintext=true", store.Options{}, "allows plaintext"},
 		{"shop:s3cret@tcp(db)/shop?tls=false", store.Options{TLS: secure}, "tls=false"},
 		{"shop:s3cret@unix(/run/mysqld)/shop", store.Options{TLS: secure}, "socket"},
 	} {

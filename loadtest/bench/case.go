@@ -2,24 +2,24 @@ package bench
 
 import "example.com/shop/loadtest/shops"
 
-// plenty is more than any round can sell.
+// plenty is more units than any round can sell.
 const plenty = 1_000_000_000
 
-// contest is a case: how many buyers want how many SKUs, and what is compared.
+// contest is a case: numbers of buyers and SKUs, and the figure to compare.
 type contest struct {
 	name   string
 	about  string
-	buyers []int // at the same time, one number after the other
+	buyers []int // concurrent buyers; each number is measured in turn
 	units  int64 // of each SKU
 	skus   int   // 0 for one
-	byP50  bool  // compared by p50, not by answers per second
+	byP50  bool  // compare p50, not answers per second
 	once   bool  // each buyer buys once, all at the same moment, from one fresh shop; one round
 
 	least, lines int     // SKUs in an order, one unit of each; 0 for one
 	skew         float64 // the k-th SKU is wanted in proportion to 1/k^skew
 	pay, cancel  float64 // shares of the orders
 
-	rows []*row // what came of it
+	rows []*row // the results
 }
 
 func allCases() []contest {
@@ -28,12 +28,12 @@ func allCases() []contest {
 		{name: "hot-512", about: "one SKU, plenty of stock, 512 buyers", buyers: []int{512}, units: plenty},
 		{name: "soldout", about: "one SKU without stock, 64 buyers", buyers: []int{64}},
 		{name: "lone", about: "one SKU, one buyer; compared by p50", buyers: []int{1}, units: plenty, byP50: true},
-		{name: "grow", about: "ever more buyers, who buy one unit each at the same moment from one fresh shop", units: plenty, buyers: []int{10, 100, 1_000, 10_000}, once: true},
-		{name: "skus-64", about: "64 SKUs, plenty of stock, 64 buyers: beside hot-64 it shows what one lock for all of them would cost", buyers: []int{64}, units: plenty, skus: 64},
+		{name: "grow", about: "10 to 10,000 buyers, who buy one unit each, all at the same moment, from one fresh shop", units: plenty, buyers: []int{10, 100, 1_000, 10_000}, once: true},
+		{name: "skus-64", about: "64 SKUs, plenty of stock, 64 buyers: compared with hot-64, it shows the cost of one lock for all SKUs", buyers: []int{64}, units: plenty, skus: 64},
 		{name: "skus-512", about: "64 SKUs, plenty of stock, 512 buyers", buyers: []int{512}, units: plenty, skus: 64},
 		{name: "carts-64", about: "three of 64 SKUs in each order, plenty of stock, 64 buyers", buyers: []int{64}, units: plenty, skus: 64, least: 3, lines: 3},
 		{name: "carts-512", about: "three of 64 SKUs in each order, plenty of stock, 512 buyers", buyers: []int{512}, units: plenty, skus: 64, least: 3, lines: 3},
-		{name: "zipf-64", about: "one to three of 1,000 SKUs in each order, the k-th wanted in proportion to 1/k^1.2, plenty of stock, 64 buyers", buyers: []int{64}, units: plenty, skus: 1000, lines: 3, skew: 1.2},
+		{name: "zipf-64", about: "one to three of 1,000 SKUs in each order, the k-th in proportion to 1/k^1.2, plenty of stock, 64 buyers", buyers: []int{64}, units: plenty, skus: 1000, lines: 3, skew: 1.2},
 		{name: "mixed", about: "64 SKUs, plenty of stock, 64 buyers, who pay 60% of their orders, cancel 10% and leave the rest pending", buyers: []int{64}, units: plenty, skus: 64, pay: 0.6, cancel: 0.1},
 	}
 }
@@ -43,10 +43,10 @@ const nothing = "nothing" // the handler that does nothing
 // row is a contestant of a case, and its rounds.
 type row struct {
 	name     string
-	strategy string           // by which shops sell; empty: nothing
-	shops    *fleet           // with the books; nil for nothing
-	procs    []*shops.Process // that the buyers send their orders to
-	base     string           // the row that this one is compared with beyond the usual; empty: none
+	strategy string           // of the shops; empty for nothing
+	shops    *fleet           // has the books; nil for nothing
+	procs    []*shops.Process // receive the buyers' orders
+	base     string           // a further row to compare with; empty for none
 
 	buyers int
 	rounds []round

@@ -20,10 +20,11 @@ import (
 	"example.com/shop/loadtest/shops"
 )
 
-// instances is how many shops stand beside each other.
+// instances is the number of shops that share a database.
 const instances = 3
 
-// startRedis takes the one given, a container, or the embedded server in this process.
+// startRedis returns the address of the given Redis, of a container or, without Docker, of the embedded server in this
+// process.
 func (r *run) startRedis(ctx context.Context) (addr string, err error) {
 	if r.Redis != "" {
 		return r.Redis, nil
@@ -37,13 +38,13 @@ func (r *run) startRedis(ctx context.Context) (addr string, err error) {
 	if err != nil {
 		return "", err
 	}
-	r.say(fmt.Sprintf("no --redis, and no container (%v): Redis is embedded in this process, slower than Redis, and its work counts as the client's", unavailable))
+	r.say(fmt.Sprintf("no --redis, and no container (%v): Redis is embedded in this process: it is slower than a real Redis, and its work counts as the client's", unavailable))
 	r.Later(stop)
 	return addrs[0], nil
 }
 
-// openDatabase connects to the server given, or to a container. A commit survives a power cut if it is flushed in the
-// log of the engine, and in the binary log if there is one.
+// openDatabase connects to the given server, or to a container. A commit is durable if it is flushed to the log of the
+// engine and to the binary log, if there is one.
 func (r *run) openDatabase(ctx context.Context) (err error) {
 	if r.Database == "sqlite" {
 		r.database = "SQLite, one file for all shops (synchronous=NORMAL: a power cut may take the last commits)"
@@ -87,10 +88,10 @@ func (r *run) openDatabase(ctx context.Context) (err error) {
 	return nil
 }
 
-// redisVersion is such as "Redis 8.0.2". A Redis may forbid INFO, and the embedded one has no version.
+// redisVersion returns a text such as "Redis 8.0.2". A Redis may forbid INFO, and the embedded Redis has no version.
 func redisVersion(ctx context.Context, addr string) string {
 	options, err := redis.ParseURL("redis://" + strings.TrimPrefix(addr, "redis://"))
-	if err != nil { // it is of Sentinels or of a Cluster
+	if err != nil { // the URL names Sentinels or a Cluster
 		return "Redis, version unknown"
 	}
 	client := redis.NewClient(options)
@@ -98,23 +99,23 @@ func redisVersion(ctx context.Context, addr string) string {
 	return lab.RedisVersion(ctx, client)
 }
 
-// fleet is shops of one checkout on one database and one Redis.
+// fleet has the shops of one checkout, on one database and one Redis.
 type fleet struct {
 	shops.Program
 	redis     string // its address
 	variables []string
-	procs     map[string][]*shops.Process // by the strategy by which they sell
+	procs     map[string][]*shops.Process // by strategy
 }
 
 // onGroup is the name of the fleet whose database is a MySQL group of three.
 const onGroup = "group"
 
-// startFleet starts the shops of a program: a file, or a folder to build it in. The fleet without a name has the
-// database that was given, the others a new one.
+// startFleet starts the shops of a program, which is a file or a checkout to build it from. The fleet without a name
+// uses the given database; other fleets get a new one.
 func (r *run) startFleet(ctx context.Context, name, program string) (f *fleet, err error) {
 	f = &fleet{Program: shops.Program{File: program, Keys: shopclient.NewKeys()}, procs: map[string][]*shops.Process{}}
 	if info, err := os.Stat(program); err != nil || info.IsDir() {
-		r.say("building the shop, of " + cmp.Or(program, "this checkout"))
+		r.say("building the shop of " + cmp.Or(program, "this checkout"))
 		f.File = filepath.Join(r.dir, "shop"+name)
 		if err := shops.Build(ctx, program, "cmd/shop", f.File); err != nil {
 			return nil, err
@@ -127,7 +128,7 @@ func (r *run) startFleet(ctx context.Context, name, program string) (f *fleet, e
 	if err != nil {
 		return nil, err
 	}
-	f.variables = []string{"SHOP_REDIS=" + f.redis, database} // not flags: they may hold a password
+	f.variables = []string{"SHOP_REDIS=" + f.redis, database} // not flags: they may contain a password
 	if err := f.Migrate(ctx, f.variables); err != nil {
 		return nil, err
 	}

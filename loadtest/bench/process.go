@@ -17,7 +17,7 @@ import (
 	"example.com/shop/loadtest/shops"
 )
 
-// startAll starts the shops of a fleet that sell by a strategy or, without a fleet, the handlers that do nothing.
+// startAll starts the shops of a fleet for a strategy or, without a fleet, the handlers that do nothing.
 func (r *run) startAll(ctx context.Context, f *fleet, strategy string) (all []*shops.Process, err error) {
 	for range instances {
 		p, err := r.startOne(ctx, f, strategy, instances)
@@ -30,7 +30,7 @@ func (r *run) startAll(ctx context.Context, f *fleet, strategy string) (all []*s
 	return all, nil
 }
 
-// startOne starts one of n that stand beside each other.
+// startOne starts one of n processes that share the machine.
 func (r *run) startOne(ctx context.Context, f *fleet, strategy string, n int) (*shops.Process, error) {
 	if f != nil {
 		return f.Start(ctx, n, f.variables, append([]string{
@@ -45,7 +45,7 @@ func (r *run) startOne(ctx context.Context, f *fleet, strategy string, n int) (*
 	return shops.Start(ctx, n, self, nil, "bench", "--nothing")
 }
 
-// cpu is the processor time that processes have used since their start; 0 where the system does not say.
+// cpu returns the processor time that processes have used since their start, or 0 if the system does not report it.
 func cpu(pids ...int) (sum time.Duration) {
 	for _, pid := range pids {
 		p := process.Process{Pid: int32(pid)}
@@ -56,7 +56,7 @@ func cpu(pids ...int) (sum time.Duration) {
 	return sum
 }
 
-// peak returns the most bytes that the process has had resident since forgetPeak or the start; 0 where there is no Linux.
+// peak returns the process's maximum of resident bytes since forgetPeak or the start. It is 0 on systems other than Linux.
 func peak(pid int) (bytes int64) {
 	text, _ := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))
 	for line := range strings.Lines(string(text)) {
@@ -65,18 +65,19 @@ func peak(pid int) (bytes int64) {
 	return bytes << 10
 }
 
-// forgetPeak returns the bytes that are resident now.
+// forgetPeak resets the maximum, and returns the bytes that are resident now.
 func forgetPeak(pid int) (now int64, ok bool) {
 	err := os.WriteFile(fmt.Sprintf("/proc/%d/clear_refs", pid), []byte("5"), 0)
 	return peak(pid), err == nil
 }
 
-// anOrder is as long as a shop's answer.
+// anOrder has the length of a shop's answer.
 const anOrder = `{"id":"01930000-0000-7000-8000-000000000000","buyer":"buyer-1","status":"pending",` +
 	`"lines":[{"sku":"bench-20060102-150405-1","quantity":1,"price":{"minor":100,"currency":"EUR"}}],"total":{"minor":100,"currency":"EUR"},` +
 	`"created_at":"2026-01-01T00:00:00.123456Z","expires_at":"2026-01-02T00:00:00.123456Z"}`
 
-// serveNothing answers all with 201 and the same body. That is what gin and net/http cost: the ceiling for a shop.
+// serveNothing answers every request with 201 and the same body. It measures the cost of gin and net/http: the ceiling
+// for a shop.
 func serveNothing(ctx context.Context, stdout io.Writer) error {
 	gin.SetMode(gin.ReleaseMode)
 	engine := gin.New()

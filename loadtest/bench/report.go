@@ -19,7 +19,7 @@ func (c contest) broken() bool {
 	return slices.ContainsFunc(c.rows, func(r *row) bool { return r.first(wrong) != "" })
 }
 
-// print writes the table of the case, and below it what went wrong.
+// print writes the table of the case, and the problems below it.
 func (c *contest) print(out io.Writer) {
 	fmt.Fprintf(out, "\n%s: %s\n%s", c.name, c.about, c.table())
 	for _, r := range c.rows {
@@ -37,7 +37,7 @@ func (c *contest) table() string {
 		return c.once || c.figures(name, c.rows[0].buyers) == nil
 	})
 	if slices.ContainsFunc(c.rows, func(r *row) bool { return r.base != "" }) {
-		others = append(others, "") // each row's base
+		others = append(others, "") // stands for the base of each row
 	}
 	header := table.Row{"strategy", "buyers", "orders/s", "refused/s", "spread"}
 	for _, name := range others {
@@ -50,7 +50,7 @@ func (c *contest) table() string {
 		if middle := stats.Median(mine); len(mine) > 1 && middle > 0 {
 			spread = percent((slices.Max(mine) - slices.Min(mine)) / middle)
 		}
-		if each := r.rounds[0].BuyerBytes; each > 0 && r.buyers >= 1000 { // of a few buyers, it is noise
+		if each := r.rounds[0].BuyerBytes; each > 0 && r.buyers >= 1000 { // with few buyers, the figure is noise
 			memory = fmt.Sprintf("%.1f KB", float64(each)/1024)
 		}
 		if r.name == nothing {
@@ -80,7 +80,7 @@ func (c *contest) table() string {
 	return stats.Table(header, rows, 2, len(header)-1)
 }
 
-// figures are what the row of that name is compared by; nil if it is not there.
+// figures returns the figures by which the row of this name is compared, or nil if there is no such row.
 func (c *contest) figures(name string, buyers int) []float64 {
 	for _, r := range c.rows {
 		switch {

@@ -19,7 +19,7 @@ import (
 	"example.com/shop/loadtest/shops"
 )
 
-// run is one run of the benchmark: the servers, and what is started on them.
+// run is one run of the benchmark, with its servers and shops.
 type run struct {
 	*Command
 	dir   string // removed at the end
@@ -29,13 +29,13 @@ type run struct {
 
 	sql      *mysql.Config // nil for SQLite, as db
 	db       *sql.DB
-	database string // its name, and what a commit is worth
+	database string // name, and durability of commits
 	own      *fleet
 	other    *fleet           // nil without --against
-	handlers []*shops.Process // that do nothing
+	handlers []*shops.Process // do nothing
 
-	name  string // begins the names of its SKUs
-	loads int    // so far: makes names that are new
+	name  string // begins the names of the run's SKUs
+	loads int    // number of SKUs so far, for new names
 }
 
 // start starts the servers, the shops and the handlers.
@@ -62,15 +62,15 @@ func (r *run) start(ctx context.Context) (err error) {
 	return err
 }
 
-// operator speaks to one shop of the fleet. It sees what the others sold: they share the database.
+// operator returns a client of one shop of the fleet. It sees the sales of all shops, because they share the database.
 func (r *run) operator(f *fleet) *shopclient.Client {
 	return f.procs[r.Strategies[0]][0].Client(r.conns)
 }
 
-// clerks is how many requests of the operator run at a time.
+// clerks is the number of concurrent requests of the operator.
 const clerks = 8
 
-// newSKUs names new SKUs and, for a fleet that is not nil, puts units of each up for sale.
+// newSKUs returns new names of SKUs. If the fleet is not nil, it also puts units of each SKU up for sale.
 func (r *run) newSKUs(ctx context.Context, f *fleet, n int, units int64) ([]string, error) {
 	skus := make([]string, n)
 	group, ctx := errgroup.WithContext(ctx)
@@ -85,7 +85,7 @@ func (r *run) newSKUs(ctx context.Context, f *fleet, n int, units int64) ([]stri
 	return skus, group.Wait()
 }
 
-// hold runs a case. Each round begins with another contestant.
+// hold runs a case. Each round begins with another row.
 func (r *run) hold(ctx context.Context, c *contest) error {
 	c.rows = r.lineup(c)
 	rounds, measure := r.Rounds, r.measure
@@ -107,7 +107,8 @@ func (r *run) hold(ctx context.Context, c *contest) error {
 	return nil
 }
 
-// crowd is measure where all buyers come once, to a fresh process that is warm, so that the memory it gains is theirs.
+// crowd is like measure, for buyers who all come once, to a fresh but warm process. The memory that the process gains
+// is due to these buyers.
 func (r *run) crowd(ctx context.Context, who row, c contest, _ time.Duration) (one round, err error) {
 	fresh, err := r.startOne(ctx, who.shops, who.strategy, 1)
 	if err != nil {
@@ -129,7 +130,7 @@ func (r *run) crowd(ctx context.Context, who row, c contest, _ time.Duration) (o
 	return one, err
 }
 
-// measure puts fresh SKUs up for sale, lets them be bought for this length and compares the answers with the books.
+// measure puts fresh SKUs up for sale, sends orders for the given time, and compares the answers with the books.
 func (r *run) measure(ctx context.Context, who row, c contest, length time.Duration) (one round, err error) {
 	skus, err := r.newSKUs(ctx, who.shops, max(1, c.skus), c.units)
 	if err != nil {
@@ -152,8 +153,8 @@ func (r *run) measure(ctx context.Context, who row, c contest, length time.Durat
 	return one, err
 }
 
-// check returns what is wrong with the books of these SKUs. The audit is of the one SKU or of the whole shop, since of each
-// SKU by itself it would read the orders of all.
+// check returns the error in the books of these SKUs, or an empty text. For several SKUs it audits the whole shop at once,
+// because an audit of each SKU would read the orders of all.
 func (r *run) check(ctx context.Context, f *fleet, skus []string, supplied int64, one round) (wrong string, err error) {
 	shop, audited := r.operator(f), skus[0]
 	if len(skus) > 1 {
@@ -177,7 +178,7 @@ func (r *run) check(ctx context.Context, f *fleet, skus []string, supplied int64
 	return disagree(taken, one), nil
 }
 
-// disagree compares the units that the books say were taken with the answers.
+// disagree compares the units that were taken by the books with the answers.
 func disagree(taken int64, r round) string {
 	if taken >= r.Units && taken <= r.Units+r.Unsettled {
 		return ""
@@ -185,37 +186,37 @@ func disagree(taken int64, r round) string {
 	return fmt.Sprintf("%d units in the books, %d acknowledged, %d unsettled", taken, r.Units, r.Unsettled)
 }
 
-// maxOpen is how many pending orders a shop lets a buyer have.
+// maxOpen is the number of pending orders that a shop allows to a buyer.
 const maxOpen = 10
 
-// patience is for one answer, and for the first of each buyer: more than a shop's own limit.
+// patience limits the wait for an answer, and for each buyer's first answer. It exceeds a shop's own limit.
 const patience = 2 * time.Minute
 
-// round is what came of a load. Processor time is a part of the machine's.
+// round is the result of a load. Processor times are fractions of the machine's.
 type round struct {
 	crowd.Summary
-	Longest float64 // wait in ms for any answer, also before the time that counts, in which buyers may starve
-	Problem string  // why orders came to nothing; empty if none did
+	Longest float64 // wait for an answer, in ms, including the warm-up, in which buyers may starve
+	Problem string  // reasons of failed orders; empty if no order failed
 
-	// What the buyers know: units that they have ordered, and units of orders with an unknown outcome or to be cancelled.
+	// By the buyers' answers: units of their orders, and units of orders that have an unknown outcome or may be cancelled.
 	Units     int64
 	Unsettled int64
 
 	Client     float64
 	Shops      float64
-	BuyerBytes int64  // grow: memory that each buyer took at the peak
-	Wrong      string // with the books
+	BuyerBytes int64  // grow: memory for each buyer, at the peak
+	Wrong      string // error in the books; empty for none
 }
 
-// race lets a crowd buy: each buyer once at the same moment for a length of 0, and again and again for any other.
-// That begins when each buyer has had an answer, and a fifth of the length has passed: before, the shop's own
-// connections would be dialled, and a strategy with a long queue had not shown its pace.
+// race lets a crowd buy. If length is 0, each buyer buys once, all at the same moment. Otherwise each buyer buys again
+// and again, and the measurement begins when each buyer has had an answer and a fifth of length has passed. Before
+// that, the shop dials its own connections, and a strategy with a long queue has not shown its pace.
 func race(ctx context.Context, who row, c contest, skus []string, length time.Duration) (round, error) {
 	r := crowd.Race{
 		Strategy: who.strategy, Think: -1, Buyers: who.buyers, Duration: length, Timeout: patience,
 		SKUs: skus, Skew: c.skew, Least: c.least, Lines: c.lines, Pay: c.pay, Cancel: c.cancel, Provider: who.shops != nil,
 		Orders: maxOpen, Tally: new(crowd.Tally),
-		// An error counts as one, and keeps its buyer from spinning where a shop fails at once.
+		// A buyer does not retry after an error, but pauses, so that it does not spin if a shop fails at once.
 		RequestTimeout: patience, Patience: crowd.Patience{Tries: 1, Pause: 10 * time.Millisecond, MaxPause: 10 * time.Millisecond},
 	}
 	for _, p := range who.procs {
@@ -225,7 +226,7 @@ func race(ctx context.Context, who row, c contest, skus []string, length time.Du
 	one := round{Summary: log.Summary(), Problem: strings.Join(log.Notes(), "; ")}
 	for _, order := range log.Records {
 		one.Longest = max(one.Longest, crowd.Milliseconds(order.Latency))
-		units := int64(len(order.Lines)) // one of each SKU
+		units := int64(len(order.Lines)) // one unit of each SKU
 		switch {
 		case order.Outcome == crowd.Unknown, order.Outcome == crowd.Ordered && order.Cancelled:
 			one.Unsettled += units

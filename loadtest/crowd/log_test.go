@@ -140,7 +140,7 @@ func TestRace_cart(t *testing.T) {
 	}
 }
 
-// "With 100 SKUs and 1.1, the first one gets a quarter of all orders, the first ten two thirds."
+// "With 100 SKUs and a Skew of 1.1, the first SKU gets a quarter of all orders, and the first ten get two thirds."
 func TestRace_cart_skew(t *testing.T) {
 	t.Parallel()
 	const orders = 20_000

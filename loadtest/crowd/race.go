@@ -21,33 +21,34 @@ import (
 	"example.com/shop/loadtest/shopclient"
 )
 
-// Race is what the buyers of one race order and how.
+// Race describes a race: its shops, its buyers and their orders.
 type Race struct {
-	Shops    []func(*http.Client) *shopclient.Client // buyers are dealt out to them in turn
-	Provider bool                                    // a payment service says that orders are paid; false: their buyers do
+	Shops    []func(*http.Client) *shopclient.Client // the buyers are distributed over the shops
+	Provider bool                                    // a payment service pays the orders; false: their buyers do
 	Strategy string
-	Think    time.Duration // of the shop, between reading stock and writing it; less than 0: as the shop is set
+	Think    time.Duration // of the shop, between reading the stock and writing it; less than 0: the shop's own setting
 
 	Buyers  int
 	Timeout time.Duration // of the race, after its Duration: buyers without an answer by then count as errors
-	Orders  int           // after N orders, a buyer who has never bought takes the place of this one; 0: never
+	Orders  int           // after N orders, a new buyer replaces each buyer; 0: never
 
-	// Duration is for measurements: each buyer orders again as soon as there is an answer. Duration begins when each buyer
-	// has had an answer and a fifth of it has passed, and only Duration counts. 0: each buyer orders once, and all counts.
+	// Duration is the time to measure. Each buyer orders again when answered. The warm-up comes first: until each buyer
+	// has had an answer, and then a fifth of Duration. Its requests are not counted. 0: each buyer orders once, and all
+	// orders count.
 	Duration time.Duration
 
 	SKUs        []string // at least one, the most wanted first
-	Skew        float64  // the k-th is wanted in proportion to 1/k^Skew (Zipf); 0: all alike
-	Least       int      // fewest SKUs in an order, one unit of each; less than 1: one
-	Lines       int      // most SKUs in an order; less than Least: as many
-	Pay, Cancel float64  // shares of the orders that are paid or cancelled, by one request before the buyer's next order
+	Skew        float64  // the k-th SKU is wanted in proportion to 1/k^Skew (Zipf); 0: all equally
+	Least       int      // fewest SKUs in an order, one unit of each; less than 1 means 1
+	Lines       int      // most SKUs in an order; less than Least means Least
+	Pay, Cancel float64  // shares of the orders that are paid or cancelled, before the buyer's next order
 
 	Patience
 	RequestTimeout time.Duration // of one try
 	Tally          *Tally        // counts the race while it runs
 }
 
-// Tally counts while a race runs. It may be read at any time.
+// Tally has the counts of a race. It may be read while the race runs.
 type Tally struct {
 	Connected, Ordered, Refused, Errors atomic.Int64
 }
@@ -56,22 +57,23 @@ func (t *Tally) add(o Outcome) {
 	[...]*atomic.Int64{Unknown: &t.Errors, Ordered: &t.Ordered, Refused: &t.Refused, Failed: &t.Errors}[o].Add(1)
 }
 
-// ErrDescriptors means that a process may open too few files and connections: a limit of the machine, and no verdict.
+// ErrDescriptors means that a process may open too few files and connections. This is a limit of the machine, not a
+// verdict.
 var ErrDescriptors = errors.New("too few file descriptors")
 
-// CheckDescriptors returns an ErrDescriptors unless this process may open n files. Its limit is the hard one: Go raises
-// the soft limit when a process starts.
+// CheckDescriptors returns an ErrDescriptors unless this process may open n files. The hard limit counts, because Go
+// raises the soft limit when a process starts.
 func CheckDescriptors(n int) error {
 	var limit syscall.Rlimit
 	if err := syscall.Getrlimit(syscall.RLIMIT_NOFILE, &limit); err != nil || limit.Cur >= uint64(n) {
 		return nil //nolint:nilerr // a system without limits
 	}
-	return fmt.Errorf("%w: this needs a limit of %d (ulimit -n %[2]d), and it is %d", ErrDescriptors, n, limit.Cur)
+	return fmt.Errorf("%w: this needs a limit of %d (ulimit -n %[2]d), but the limit is %d", ErrDescriptors, n, limit.Cur)
 }
 
-// Run holds the race and returns what became of each order. It fails if a buyer cannot connect, before anything is
-// bought, if ctx ends, and with ErrDescriptors if this process runs out of them or a shop says so. All connections are
-// closed when it returns.
+// Run holds the race and returns the outcome of each order. It fails before the first order if a buyer cannot connect.
+// It also fails if ctx ends, and with ErrDescriptors if this process or a shop runs out of descriptors. All connections
+// are closed when it returns.
 func (r Race) Run(ctx context.Context) (Log, error) {
 	run := newRun(r)
 	ctx, run.stop = context.WithCancelCause(ctx)
@@ -97,17 +99,17 @@ func (r Race) shop(turn int, conns *http.Client) *shopclient.Client {
 	return r.Shops[turn%len(r.Shops)](conns)
 }
 
-// run is a race that goes on.
+// run is a running race.
 type run struct {
 	Race
-	wanted   []float64 // how much each SKU is wanted, with those before it
+	wanted   []float64 // cumulative weights of the SKUs
 	stop     context.CancelCauseFunc
 	buyers   []*buyer
 	provider *http.Client // the payment service's connections
 	start    time.Time
 
 	warmed atomic.Int64 // buyers who have had an answer
-	began  atomic.Int64 // of Duration, in nanoseconds since the start; 0: it has not
+	began  atomic.Int64 // begin of Duration, in nanoseconds since the start; 0 before
 }
 
 func newRun(r Race) *run {
@@ -120,7 +122,7 @@ func newRun(r Race) *run {
 	return run
 }
 
-// dialling is how many buyers connect at a time, well inside the queue of connections that a listener keeps.
+// dialling is the number of buyers that connect at a time. It is far below the length of a listener's queue.
 const dialling = 100
 
 func (r *run) connect(ctx context.Context) error {
@@ -138,7 +140,7 @@ func (r *run) connect(ctx context.Context) error {
 	return group.Wait()
 }
 
-// hold has all buyers order from the same moment on, and returns when all are done.
+// hold lets all buyers order from the same moment on, and returns when all are done.
 func (r *run) hold(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(ctx, r.warm()+r.Duration+r.Timeout)
 	defer cancel()
@@ -155,7 +157,7 @@ func (r *run) hold(ctx context.Context) {
 	done.Wait()
 }
 
-// work has the buyer order until the time is up, but once at least.
+// work lets the buyer order until the time is up, but at least once.
 func (r *run) work(ctx context.Context, b *buyer) {
 	b.order(ctx, r.start)
 	if r.Duration == 0 {
@@ -185,7 +187,7 @@ func (r *run) log() Log {
 }
 
 // cart draws Least to Lines different SKUs, in the order of SKUs, the k-th in proportion to 1/k^Skew. With 100 SKUs and
-// 1.1, the first one gets a quarter of all orders, the first ten two thirds.
+// a Skew of 1.1, the first SKU gets a quarter of all orders, and the first ten get two thirds.
 func (r *run) cart(random *rand.Rand) (lines []shopclient.Line) {
 	least := max(1, r.Least)
 	var drawn []int
@@ -202,11 +204,12 @@ func (r *run) cart(random *rand.Rand) (lines []shopclient.Line) {
 	return lines
 }
 
-// Patience is how a buyer asks again: with the same idempotency key, because an earlier request may have had its effect.
+// Patience says how a buyer repeats a request: with the same idempotency key, because an earlier request may have had
+// its effect.
 type Patience struct {
-	Tries    int           // requests at most, the first included; 0: until the context ends
-	Pause    time.Duration // after the first try; it doubles with each
-	MaxPause time.Duration // also where the shop asks for more
+	Tries    int           // maximum of requests, including the first; 0: until the context ends
+	Pause    time.Duration // after the first try; it doubles with each try
+	MaxPause time.Duration // even if the shop asks for more
 }
 
 // Insist calls ask until its answer is final, the tries are used up or ctx ends. try counts from 0.
@@ -219,16 +222,16 @@ func (p Patience) Insist(ctx context.Context, ask func(try int) (shopclient.Answ
 	}
 }
 
-// Final reports whether an answer says what became of a request. Any answer with a status of 500 or more does not: it may
-// come from a load balancer that lost the shop in mid-request, or from a shop that lost its database.
+// Final reports whether an answer tells the outcome of a request. An answer with a status of 500 or more does not: it
+// may come from a load balancer that has lost the shop during the request, or from a shop that has lost its database.
 func Final(a shopclient.Answer, err error) bool {
 	again := a.Status == http.StatusTooManyRequests || a.Status >= http.StatusInternalServerError ||
 		a.RetryAfter > 0 || a.Problem.RetrySafe // the first request with this key still runs, for example
 	return err == nil && !again
 }
 
-// after returns the pause after a try: the time that the shop asks for, or one that doubles with each try. Up to half is
-// added at random, or all buyers that were turned away together would come back together.
+// after returns the pause after a try: the time that the shop asks for, or one that doubles with each try. It adds a random
+// part of up to half, so that buyers who were refused together do not come back together.
 func (p Patience) after(try int, asked time.Duration) time.Duration {
 	wait := min(cmp.Or(asked, p.Pause<<min(try, 16)), p.MaxPause)
 	return wait + time.Duration(rand.Float64()*float64(wait/2))
@@ -251,8 +254,8 @@ func newBuyer(r *run, i int) *buyer {
 	}
 }
 
-// order sends an order that was due at that moment. Each try goes to the next shop, as behind a load balancer: the shop of
-// the try before may be gone.
+// order sends an order that was due at the given moment. Each try goes to the next shop, as behind a load balancer: the
+// shop of the try before may have failed.
 func (b *buyer) order(ctx context.Context, due time.Time) {
 	if n := b.run.Orders; n > 0 && len(b.records)%n == 0 { // another buyer comes
 		b.name = fmt.Sprintf("%s-%d-%d", b.run.SKUs[0], b.number+1, len(b.records)/n+1)
@@ -261,7 +264,7 @@ func (b *buyer) order(ctx context.Context, due time.Time) {
 		Buyer: b.name, Key: fmt.Sprintf("%s/%s/%d", b.run.SKUs[0], b.name, len(b.records)+1),
 		Lines: b.run.cart(b.random), Strategy: b.run.Strategy, Think: b.run.Think,
 	}
-	end := b.random.Float64() // drawn for each order, or the next carts would depend on the answer
+	end := b.random.Float64() // drawn for each order, so that later carts do not depend on the answer
 	record := Record{Buyer: b.name, Lines: p.Lines, Outcome: Failed}
 	var placed shopclient.Order
 	b.run.Insist(ctx, func(try int) (shopclient.Answer, error) {
@@ -282,7 +285,7 @@ func (b *buyer) order(ctx context.Context, due time.Time) {
 		case Ordered, Refused:
 			record.Outcome, record.Reason = outcome, ""
 			record.OrderID, record.Trace, placed = answer.Order.ID, answer.Trace, answer.Order
-		case Unknown: // only a definite answer of a later try changes that
+		case Unknown: // only a definite answer to a later try changes this
 			record.Outcome = Unknown
 		case Failed:
 		}
@@ -294,11 +297,11 @@ func (b *buyer) order(ctx context.Context, due time.Time) {
 	}
 	b.records = append(b.records, record)
 	if b.run.Duration > 0 && (record.Outcome == Failed || record.Outcome == Unknown) {
-		shopclient.Pause(ctx, b.run.after(0, 0)) // a shop that fails at once is not asked without a pause
+		shopclient.Pause(ctx, b.run.after(0, 0)) // or a shop that fails at once gets requests without pause
 	}
 }
 
-// outcomeOf returns what one answer means to a buyer.
+// outcomeOf returns the outcome of one answer.
 func outcomeOf(a shopclient.Answer, err error) Outcome {
 	switch {
 	case err != nil:
@@ -313,7 +316,7 @@ func outcomeOf(a shopclient.Answer, err error) Outcome {
 	return Unknown
 }
 
-// end pays the order, cancels it or leaves it pending, as a number from 0 to 1 has it.
+// end pays the order, cancels it or leaves it pending, depending on draw, a number from 0 to 1.
 func (b *buyer) end(ctx context.Context, record *Record, total shopclient.Money, draw float64) {
 	var answer shopclient.Answer
 	var err error

@@ -84,7 +84,7 @@ func TestRace_Run(t *testing.T) {
 	}
 }
 
-// doc.go: "Each buyer has a connection of its own, which stands before the race begins".
+// doc.go: "Each buyer has a connection of its own, which is opened before the race begins".
 func TestRace_Run_barrier(t *testing.T) {
 	t.Parallel()
 	const crowd = 250
@@ -103,7 +103,7 @@ func TestRace_Run_barrier(t *testing.T) {
 	}
 }
 
-// "A latency counts from the moment at which an order was due: the common start for a buyer's first order".
+// "A latency counts from the moment at which an order was due. The first order of a buyer is due at the common start".
 func TestRace_Run_latency(t *testing.T) {
 	t.Parallel()
 	const crowd, each = 10, 5 * time.Millisecond
@@ -174,7 +174,7 @@ func TestRace_Run_shop_dies(t *testing.T) {
 	}
 }
 
-// "A latency counts from [...] the answer to the order before for each later one."
+// "Each later order is due when the one before was answered".
 func TestRace_Run_duration(t *testing.T) {
 	t.Parallel()
 	const crowd, units, length = 5, 6, 500 * time.Millisecond
@@ -199,7 +199,7 @@ func TestRace_Run_duration(t *testing.T) {
 	}
 }
 
-// "Duration begins when each buyer has had an answer and a fifth of it has passed".
+// "The warm-up comes first: until each buyer has had an answer, and then a fifth of Duration."
 func TestRace_Run_warm(t *testing.T) {
 	t.Parallel()
 	const crowd, slow = 5, 30 * time.Millisecond

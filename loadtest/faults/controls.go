@@ -17,25 +17,25 @@ import (
 	"example.com/shop/loadtest/stats"
 )
 
-// tries is how many histories there are to find a control.
+// tries is the number of histories in which a control must be found.
 const tries = 200
 
 // control is a mistake that the suite must catch: in the shop, in its clients, or in the database behind it.
 type control struct {
 	name  string
-	on    system.Kind // on which servers
-	fault string      // under which it shows
+	on    system.Kind // the servers
+	fault string      // the fault under which the mistake shows
 	about string
-	edits edits // of the shop's source; nil: the mistake is elsewhere
+	edits edits // of the shop's source; nil: the mistake is not in the shop
 }
 
-// edits are changes of source files. Each old text is in its file exactly once.
+// edits are changes of source files. Each old text occurs exactly once in its file.
 type edits []struct{ file, old, new string }
 
-// Controls that differ from the others by more than their edits.
+// Controls that need more than their edits.
 const (
-	keyForgotten  = "retry-without-key"  // by the clients
-	leasesAwaited = "leases-depended-on" // is found by a check that a slow machine also breaks
+	keyForgotten  = "retry-without-key"  // the clients make the mistake
+	leasesAwaited = "leases-depended-on" // only a check that a slow machine also breaks finds it
 )
 
 // allControls is the table. Adding a control is adding a row.
@@ -142,7 +142,7 @@ func allControls() []control {
 	}
 }
 
-// controlsNamed returns the controls of these names, or all for which there are servers.
+// controlsNamed returns the controls with these names or, without names, all controls for which there are servers.
 func (c *Command) controlsNamed(names []string) (found []control, err error) {
 	for _, control := range allControls() {
 		named := slices.Contains(names, control.name)
@@ -154,12 +154,12 @@ func (c *Command) controlsNamed(names []string) (found []control, err error) {
 		}
 	}
 	if len(names) > 0 && len(found) != len(names) {
-		return nil, fmt.Errorf("not all of %.200q are controls, once each; 'faults list' lists them", names)
+		return nil, fmt.Errorf("%.200q: want names of controls, each once; 'faults list' lists the controls", names)
 	}
 	return found, nil
 }
 
-// findAll looks for each control: it runs at most this many histories with the mistake, until one has a violation.
+// findAll looks for each control: it runs at most tries histories with the mistake, until one has a violation.
 func (c *Command) findAll(ctx context.Context, r *runner, controls []control, tries int, out io.Writer) error {
 	var rows []table.Row
 	missed := false
@@ -181,7 +181,7 @@ func (c *Command) findAll(ctx context.Context, r *runner, controls []control, tr
 	return err
 }
 
-// find returns after how many histories which checks have found the mistake; empty if none did.
+// find returns the number of histories until the mistake was found and the checks that found it, or "" if none did.
 func (c *Command) find(ctx context.Context, r *runner, wrong control, tries int) (string, error) {
 	if err := r.close(); err != nil {
 		return "", err
@@ -196,7 +196,7 @@ func (c *Command) find(ctx context.Context, r *runner, wrong control, tries int)
 		}
 		var by []string
 		for _, v := range h.Violations {
-			slow := v.Check == "recovery" || v.Check == "waits" && wrong.name != leasesAwaited // a slow machine breaks these as well
+			slow := v.Check == "recovery" || v.Check == "waits" && wrong.name != leasesAwaited // a slow machine also breaks these
 			if !slow && !slices.Contains(by, v.Check) {
 				r.report(fmt.Sprintf("%s: %s", v.Check, v.Detail))
 				by = append(by, v.Check)
@@ -209,15 +209,15 @@ func (c *Command) find(ctx context.Context, r *runner, wrong control, tries int)
 	return "", nil
 }
 
-// movableClock makes time.Now tell another time, by an environment variable. The monotonic clock, by which durations are
-// measured, is left alone.
+// movableClock shifts the time of time.Now by an environment variable. It does not change the monotonic clock, which
+// measures durations.
 func movableClock() edits {
 	const now, local = "func Now() Time {\n\tsec, nsec, mono := runtimeNow()\n", "func initLocal() {\n"
 	const read = "var ahead = func() int64 {\n\ttext, _ := syscall.Getenv(\"" + system.ClockVariable + "\")\n\tn, _ := atoi(text)\n\treturn int64(n)\n}()\n\n"
 	return edits{{"time/time.go", now, now + "\tsec += ahead\n"}, {"time/zoneinfo_unix.go", local, read + local}}
 }
 
-// change makes the edits in copies of the source files. It returns the list of these for go build -overlay.
+// change makes the edits in copies of the source files. It returns the file that lists the copies for go build -overlay.
 func change(ctx context.Context, dir string, changes edits) (list string, err error) {
 	found, err := exec.CommandContext(ctx, "go", "env", "GOMOD", "GOROOT").Output()
 	if err != nil {

@@ -19,24 +19,24 @@ import (
 	"example.com/shop/loadtest/shopclient"
 )
 
-// fault is one way to break a system.
+// fault is a way to break a system.
 type fault struct {
 	name  string
-	on    system.Kind // the least that it needs: those of Embedded run on MySQL as well
+	on    system.Kind // the servers that it needs; a fault of Embedded also runs on MySQL
 	means meaning
 	about string
-	steps steps // break something, and heal it
+	steps steps // break the system, and heal it
 }
 
-// meaning is what a fault means for the promises.
+// meaning is the effect of a fault on the promises.
 type meaning int
 
 const (
 	ordinary   meaning = iota
 	unnoticed          // no request may fail or be repeated
-	clockMoves         // the shops' clocks differ, for which they are built otherwise
-	lockAlone          // nothing but the lock, or a shop that holds leases, is broken: lanes and batch go on
-	loses              // what was acknowledged may be lost: a control
+	clockMoves         // the shops' clocks differ, for which they are built differently
+	lockAlone          // only the lock, or a shop that holds leases, is broken: lanes and batch go on
+	loses              // acknowledged orders may be lost: a control
 )
 
 // allFaults is the table. Adding a fault is adding a row.
@@ -102,7 +102,7 @@ func allFaults() []fault {
 		{"mysql-killed", system.MySQL, ordinary, "mysqld is killed by SIGKILL and started again",
 			steps{mysql(kill), wait(0, 500*ms), mysql(restart)}},
 		{"mysql-read-only", system.MySQL, ordinary, "MySQL takes no writes, as after a failover behind one name, and then does again",
-			steps{sql("SET GLOBAL super_read_only = 1"), outlast, sql("SET GLOBAL read_only = 0")}}, // the shops' user is root
+			steps{sql("SET GLOBAL super_read_only = 1"), outlast, sql("SET GLOBAL read_only = 0")}}, // super_read_only, because the shops' user is root
 		{"disk-full", system.Disk, ordinary, "MySQL's disk is full, until something is deleted",
 			steps{fillDisk, wait(500*ms, 2*time.Second), freeDisk}},
 
@@ -119,12 +119,12 @@ func allFaults() []fault {
 		{"replica-promoted", system.Replica, loses, "the source loses its network and is killed, and its replica takes over", loseMachine()},
 		{"mysql-killed-unflushed", system.MySQL, loses, "mysqld is killed, and has flushed its logs once a second", steps{
 			sql("SET GLOBAL innodb_flush_log_at_trx_commit = 0", "SET GLOBAL sync_binlog = 0"), wait(300*ms, time.Second),
-			mysql(kill), wait(0, 500*ms), mysql(restart), // ends these settings
+			mysql(kill), wait(0, 500*ms), mysql(restart), // resets the settings
 		}},
 	}
 }
 
-// faultNamed returns the fault of this name.
+// faultNamed returns the fault with this name.
 func faultNamed(name string) (f fault, ok bool) {
 	all := allFaults()
 	i := slices.IndexFunc(all, func(f fault) bool { return f.name == name })
@@ -134,27 +134,27 @@ func faultNamed(name string) (f fault, ok bool) {
 	return all[i], true
 }
 
-// step is one of the things that a fault does, in their sequence. An error ends the history.
+// step is one action of a fault. An error ends the history.
 type step func(context.Context, *target) error
 
 type steps []step
 
 const (
 	pastTTL  = system.LockTTL + 300*time.Millisecond // longer than a lease lasts after its last renewal
-	pastWait = 2500 * time.Millisecond               // longer than any shop by lanes may take to answer
+	pastWait = 2500 * time.Millisecond               // longer than a shop by lanes may take to answer
 )
 
-// target is what is broken, and by which dice. What was done goes into the history.
+// target is the system to break, with the dice for random choices. Its history records the actions.
 type target struct {
 	*system.System
 	*history.History
 	dice    *rand.Rand
-	victim  *system.Shop       // one of the shops
-	primary *testserver.Server // the MySQL that takes writes as the fault begins
-	commits atomic.Int64       // that got no answer
+	victim  *system.Shop       // the shop to break
+	primary *testserver.Server // the MySQL that takes writes when the fault begins
+	commits atomic.Int64       // commits without an answer
 }
 
-// wait lets a time pass between the two.
+// wait waits for a random time between least and most.
 func wait(least, most time.Duration) step {
 	return func(ctx context.Context, t *target) error {
 		shopclient.Pause(ctx, least+time.Duration(t.dice.Int64N(int64(most-least))))
@@ -162,7 +162,7 @@ func wait(least, most time.Duration) step {
 	}
 }
 
-// outlast waits for longer than leases last.
+// outlast waits longer than leases last.
 func outlast(ctx context.Context, t *target) error { return wait(pastTTL, 2*pastTTL)(ctx, t) }
 
 func killShop(_ context.Context, t *target) error {
@@ -173,7 +173,7 @@ func startShop(ctx context.Context, t *target) error { return t.victim.Start(ctx
 func pauseShop(_ context.Context, t *target) error   { return t.victim.Process.Load().Pause() }
 func resumeShop(_ context.Context, t *target) error  { return t.victim.Process.Load().Resume() }
 
-// pauseShopAt pauses a shop as it sends a statement, which arrives when the shop goes on.
+// pauseShopAt pauses a shop when it sends a statement. The statement arrives when the shop goes on.
 func pauseShopAt(statement string) step {
 	return func(ctx context.Context, t *target) error {
 		paused, resume := make(chan error, 1), make(chan struct{})
@@ -197,7 +197,7 @@ func pauseShopAt(statement string) step {
 	}
 }
 
-// restartShops stops and starts one shop after the other, each with one of the clocks. The victim is the first.
+// restartShops stops and starts one shop after the other, each with one of the clocks. It begins with the victim.
 func restartShops(clocks ...time.Duration) step {
 	return func(ctx context.Context, t *target) error {
 		first := slices.Index(t.Shops, t.victim)
@@ -215,7 +215,7 @@ func restartShops(clocks ...time.Duration) step {
 	}
 }
 
-// redis does something to Redis, and mysql to the MySQL that took writes as the fault began.
+// redis executes a fault of Redis, and mysql a fault of the MySQL that took writes when the fault began.
 func redis(f testserver.Fault) step {
 	return func(ctx context.Context, t *target) error { return t.do(ctx, t.Redis, f) }
 }
@@ -230,7 +230,7 @@ func (t *target) do(ctx context.Context, server system.Server, f testserver.Faul
 	return server.Do(ctx, f)
 }
 
-// redisDo sends a command.
+// redisDo sends a command to Redis.
 func redisDo(command ...any) step {
 	return func(ctx context.Context, t *target) error {
 		return testserver.AskRedis(ctx, t.Redis.Addr(), command...).Err()
@@ -245,7 +245,7 @@ func sql(statements ...string) step {
 func fillDisk(ctx context.Context, t *target) error { return t.primary.FillDisk(ctx) }
 func freeDisk(ctx context.Context, t *target) error { return t.primary.FreeDisk(ctx) }
 
-// leaveLeases writes values of no known layout, which the lock takes for leases until they are gone.
+// leaveLeases writes values of an unknown layout, which the lock treats as leases until they expire.
 func leaveLeases(ctx context.Context, t *target) error {
 	const last = 3 * time.Second
 	for _, sku := range t.SKUs.All() {
@@ -268,7 +268,8 @@ func failOver(ctx context.Context, t *target) error {
 }
 func restoreReplicas(ctx context.Context, t *target) error { return t.RedisGroup.Restore(ctx) }
 
-// moveSlots moves the slots of two SKUs so many masters further. Each stays half-moved for longer than leases last.
+// moveSlots moves the slots of two SKUs to the master that is further places behind. Each slot stays half-moved for
+// longer than leases last.
 func moveSlots(further int) step {
 	return func(ctx context.Context, t *target) error {
 		for _, sku := range []string{t.SKUs.Deep, t.SKUs.Hot} {
@@ -284,7 +285,7 @@ func moveSlots(further int) step {
 	}
 }
 
-// Which links a fault breaks.
+// The links that a fault breaks.
 func everyRedis(t *target) (links []*testserver.Link) {
 	for _, shop := range t.Shops {
 		links = append(links, shop.Redis)
@@ -321,7 +322,7 @@ func hangUp(link *testserver.Link) { link.Cut(false) }
 // loseCommits breaks the connections of a third of all COMMITs, for a second.
 func loseCommits(fate testserver.Fate) step {
 	return func(ctx context.Context, t *target) error {
-		var mu sync.Mutex // links ask at once
+		var mu sync.Mutex // links call judge concurrently
 		for _, link := range everyMySQL(t) {
 			defer link.Heal()
 			link.Judge(func(statement string) testserver.Fate {
@@ -334,19 +335,19 @@ func loseCommits(fate testserver.Fate) step {
 				return fate
 			})
 		}
-		shopclient.Pause(ctx, time.Second) // the links have the dice
+		shopclient.Pause(ctx, time.Second) // meanwhile the links use the dice
 		return nil
 	}
 }
 
-// lockRows locks the rows for 2.5 s: two statements of a shop in a row time out after 1 s each.
+// lockRows locks the rows for 2.5 s: two successive statements of a shop time out after 1 s each.
 func lockRows(ctx context.Context, t *target) error {
 	return t.primary.SQL(ctx, "BEGIN", "SELECT name FROM shop.skus WHERE name IN ('"+t.SKUs.Hot+"', '"+t.SKUs.Deep+"') FOR UPDATE",
 		"DO SLEEP(2.5)", "ROLLBACK")
 }
 
-// deadlock locks the rows of carts in the other sequence, for a second. Its transactions have written more than a shop's,
-// so that MySQL rolls those back.
+// deadlock locks the rows of carts in the opposite order, for a second. Its transactions have written more rows than a
+// shop's, so that MySQL rolls back the shop's.
 func deadlock(ctx context.Context, t *target) error {
 	for end := time.Now().Add(time.Second); time.Now().Before(end) && ctx.Err() == nil; {
 		var rows []string
@@ -363,12 +364,13 @@ func deadlock(ctx context.Context, t *target) error {
 	return nil
 }
 
-// withoutPrimary does something to the primary, and undoes it when another member takes writes.
+// withoutPrimary executes a fault of the primary, and ends it when another member takes writes.
 func withoutPrimary(do, undo testserver.Fault) steps {
 	return steps{mysql(do), takeOver, wait(0, time.Second), mysql(undo), rejoin}
 }
 
-// takeOver waits until another member of the group is the primary, or promotes the replica with all that it has received.
+// takeOver waits until another member of the group is the primary, or promotes the replica once it has executed all
+// received transactions.
 func takeOver(ctx context.Context, t *target) (err error) {
 	if t.Group != nil {
 		_, err = t.Group.Primary(ctx, t.primary)
@@ -381,7 +383,7 @@ func takeOver(ctx context.Context, t *target) (err error) {
 
 func rejoin(ctx context.Context, t *target) error { return t.Group.Rejoin(ctx) }
 
-// secondaries does something to all members of the group but the primary, one after the other, at most 0.3 s apart.
+// secondaries executes a fault of all members of the group except the primary, one after the other, at most 0.3 s apart.
 func secondaries(f testserver.Fault) step {
 	return func(ctx context.Context, t *target) error {
 		for _, member := range t.MySQL {
@@ -396,8 +398,8 @@ func secondaries(f testserver.Fault) step {
 	}
 }
 
-// loseMachine cuts the primary off from the others, so that they do not receive what it still acknowledges, and kills it 0.3
-// to 0.6 s later.
+// loseMachine cuts the primary off from the others, so that they do not receive the orders that it still acknowledges,
+// and kills it 0.3 to 0.6 s later.
 func loseMachine() steps {
 	return steps{
 		wait(time.Second, 2*time.Second), mysql(testserver.Isolate), // after some sales

@@ -16,7 +16,7 @@ import (
 	"example.com/shop/loadtest/stats"
 )
 
-// report is what came of a run: shown as a table, as JSON, and as timelines in one HTML file.
+// report is the result of a run. It is written as a table, as JSON, and as timelines in one HTML file.
 type report struct {
 	Version   int                `json:"version"` // of this format
 	StartedAt time.Time          `json:"started_at"`
@@ -27,7 +27,7 @@ func (r report) broken() bool {
 	return slices.ContainsFunc(r.Histories, func(h *history.History) bool { return len(h.Violations) > 0 })
 }
 
-// writeTable writes a line for each fault and what was broken.
+// writeTable writes a line for each fault, and the violations.
 func (r report) writeTable(out io.Writer) error {
 	var rows []table.Row
 	kills, commits, undecided := 0, 0, 0
@@ -67,7 +67,7 @@ func short(d time.Duration) string { return fmt.Sprintf("%.2fs", d.Seconds()) }
 //go:embed timelines.html
 var timelines string
 
-// writeHTML writes the timelines of the histories that have operations, in one file that needs nothing else.
+// writeHTML writes the timelines of the histories that have operations, in one file that needs no network.
 func (r report) writeHTML(w io.Writer) error {
 	t, err := template.New("").Funcs(template.FuncMap{"short": short, "checks": checks.All, "draw": draw}).Parse(timelines)
 	if err != nil {
@@ -76,29 +76,29 @@ func (r report) writeHTML(w io.Writer) error {
 	return t.Execute(w, r)
 }
 
-// drawing is a history as rectangles, a row of them for each shop, and above them the sales.
+// drawing shows a history as rectangles: the sales at the top, and a row for each shop below.
 type drawing struct {
 	Width, Height float64
 	Rects         []rect // the fault is the first
 	Seconds       []float64
 }
 
-// rect is the fault, a request, or the sales of a slice of time, in pixels.
+// rect shows the fault, a request, or the sales of a slice of time, in pixels.
 type rect struct {
 	X, Y, Width, Height float64
 	Class, Title        string
 }
 
 const (
-	pixels    = 1000.0 // in all
-	rows      = 24     // of requests at once, for each shop
+	pixels    = 1000.0 // width of the drawing
+	rows      = 24     // of concurrent requests, for each shop
 	rowSize   = 3.0
 	shopSize  = rows*rowSize + 8
 	salesSize = 60.0
 	slice     = 50 * time.Millisecond
 )
 
-// draw draws a history that has its operations.
+// draw draws a history that has operations.
 func draw(h *history.History) drawing {
 	length := time.Duration(1)
 	for _, o := range h.Operations {
@@ -121,7 +121,7 @@ func draw(h *history.History) drawing {
 		from, height := time.Duration(i)*slice, (salesSize-10)*n/max(1, slices.Max(sold))
 		add("bar", fmt.Sprintf("%.0f orders", n), from, from+slice, salesSize-6-height, height)
 	}
-	free := map[int][]time.Duration{} // by shop: when each row is free
+	free := map[int][]time.Duration{} // by shop, the times from which the rows are free
 	for _, o := range h.Operations {
 		for i, request := range o.Requests {
 			class := "again"

@@ -22,22 +22,22 @@ import (
 )
 
 const (
-	waitFor = time.Minute      // for a shop that does not sell
-	expiry  = 10 * time.Second // the longest until the last orders have expired
+	waitFor = time.Minute      // limit for a shop that does not sell
+	expiry  = 10 * time.Second // limit until the last orders have expired
 )
 
-// runner runs histories, one after the other. It keeps a system for as long as the next history can use it.
+// runner runs histories, one after the other. It keeps a system as long as the next history can use it.
 type runner struct {
 	dir        string       // of the program
-	report     func(string) // of progress
-	mistake    control      // built into what is run; the zero value for none
+	report     func(string) // reports progress
+	mistake    control      // built into the program; the zero value for none
 	strategies string       // of the shops; empty for lanes, redis and batch
 	buyers     int          // 0 for 14
 	system     *system.System
-	begun      int // histories
+	begun      int // number of histories
 }
 
-// withRunner calls do with a new runner, and then stops its system and removes its folder.
+// withRunner calls do with a new runner. Then it stops the runner's system and removes its folder.
 func withRunner(report func(string), do func(*runner) error) error {
 	dir, err := os.MkdirTemp("", "shop-faults-")
 	if err != nil {
@@ -57,7 +57,7 @@ func (r *runner) close() error {
 	return s.Close()
 }
 
-// open builds the shop and starts a system, unless that of the last history will do.
+// open builds the shop and starts a system, unless the next history can use the last one's.
 func (r *runner) open(ctx context.Context, settings system.Settings) error {
 	if r.system != nil && r.system.Settings == settings {
 		return nil
@@ -82,7 +82,7 @@ func (r *runner) open(ctx context.Context, settings system.Settings) error {
 	return err
 }
 
-// runHistory runs one history of a fault. The seed fixes the random choices, not their timing.
+// runHistory runs one history of a fault. The seed fixes the random choices, but not their timing.
 func (r *runner) runHistory(ctx context.Context, f fault, seed uint64) (*history.History, error) {
 	strategies := cmp.Or(r.strategies, "lanes,redis,batch")
 	settings := system.Settings{Kind: f.on, Strategies: strategies, Patient: f.means == unnoticed, ClockMoves: f.means == clockMoves}
@@ -95,7 +95,7 @@ func (r *runner) runHistory(ctx context.Context, f fault, seed uint64) (*history
 	h := &history.History{
 		Fault: f.name, Seed: seed, Servers: string(f.on), Name: name, SKUs: skus,
 		ClocksApart: f.means == clockMoves, Unnoticed: f.means == unnoticed, Strategies: strings.Split(strategies, ","),
-		LockAlone: f.means == lockAlone && f.on != system.Embedded, // a batch waits for its leases while it is SQLite's only writer
+		LockAlone: f.means == lockAlone && f.on != system.Embedded, // in SQLite, a batch waits for its leases as the only writer
 	}
 	if err := r.run(ctx, f, h); err != nil {
 		return nil, errors.Join(fmt.Errorf("%s, seed %d: %w", f.name, seed, err), r.close())
@@ -134,7 +134,8 @@ func (r *runner) run(ctx context.Context, f fault, h *history.History) error {
 	return ctx.Err()
 }
 
-// audit asks a shop for the payments to be refunded and for its own audit: its findings, and levels unlike the rows.
+// audit asks a shop for the payments to refund, and for its own audit. It collects the audit's findings, and the levels
+// that differ from the rows.
 func audit(ctx context.Context, operator *shopclient.Client, h *history.History) {
 	refused, err := operator.Refused(ctx)
 	if err != nil {
@@ -154,12 +155,12 @@ func audit(ctx context.Context, operator *shopclient.Client, h *history.History)
 		}
 		b := audit.Books
 		if found := (history.Level{Supplied: b.Supplied, Available: b.Available, Reserved: b.Reserved, Sold: b.Sold}); found != row {
-			h.Findings = append(h.Findings, fmt.Sprintf("%s has %+v, and the audit found %+v", sku, row, found))
+			h.Findings = append(h.Findings, fmt.Sprintf("%s has %+v, but the audit found %+v", sku, row, found))
 		}
 	}
 }
 
-// breakUnderLoad breaks the system and heals it while clients use it, and goes on until each shop sells again.
+// breakUnderLoad breaks and heals the system while clients use it. It goes on until each shop sells again.
 func (r *runner) breakUnderLoad(ctx context.Context, f fault, h *history.History) error {
 	dice := rand.New(rand.NewPCG(h.Seed, 0xfa017))
 	target := &target{System: r.system, History: h, dice: dice, victim: r.system.Shops[dice.IntN(system.Instances)]}
@@ -194,7 +195,8 @@ func (t *target) breakAndHeal(ctx context.Context, f fault) (err error) {
 	return ctx.Err()
 }
 
-// awaitSales reports whether each shop has sold something that it was asked for after that time. It waits for that.
+// awaitSales waits until each shop has sold to a request that was sent after the given time. It reports whether this
+// happened.
 func (t *target) awaitSales(ctx context.Context, since time.Duration) bool {
 	for end := time.Now().Add(waitFor); ctx.Err() == nil && time.Now().Before(end); shopclient.Pause(ctx, 10*time.Millisecond) {
 		if t.SoldSince(since, system.Instances) > 0 {

@@ -12,21 +12,21 @@ import (
 	"example.com/shop/internal/testserver" //nolint:depguard // as in the program
 )
 
-// load is a case: who wants what.
+// load is a case: the clients and the keys that they want.
 type load struct {
 	name, about string
-	clients     int // each like a process of its own
+	clients     int // each stands for a process
 	goroutines  int // of each client
 	keys        int
 	hold        time.Duration
-	deadline    time.Duration // of each acquisition; 0: none that matters
-	together    int           // keys that a turn takes at once; 0: one
-	link        time.Duration // by which each answer of Redis is late
+	deadline    time.Duration // of each acquisition; 0 for none
+	together    int           // keys that a turn takes at once; 0 means 1
+	link        time.Duration // delay of each answer of Redis
 }
 
 func allLoads() []load {
 	return []load{
-		{name: "one", about: "1 goroutine, no other wants the key", clients: 1, goroutines: 1, keys: 1},
+		{name: "one", about: "1 goroutine, without competition for the key", clients: 1, goroutines: 1, keys: 1},
 		{name: "deadline", about: "the same, with a deadline of 2 s for each acquisition", clients: 1, goroutines: 1, keys: 1, deadline: 2 * time.Second},
 		{name: "keys", about: "64 goroutines of one client, each on its own key", clients: 1, goroutines: 64, keys: 64},
 		{name: "hot", about: "64 goroutines of one client on one key", clients: 1, goroutines: 64, keys: 1},
@@ -39,24 +39,24 @@ func allLoads() []load {
 	}
 }
 
-// round is what a peer did under a load.
+// round is the result of a peer under a load.
 type round struct {
-	perSecond float64       // turns; 0 if it hung, so that it is compared by what it does when it works
+	perSecond float64       // turns; 0 if the peer hung: such rounds do not count
 	longest   time.Duration // wait for the key
-	turns     float64       // all, also those before and after the time that counts
-	commands  float64       // that Redis processed meanwhile
-	gap       time.Duration // mean time that a held key stood free between two holders; 0 where holding takes no time
-	overlaps  int64         // times that a second one was inside
-	err       error         // the first one of a turn, or a hang
+	turns     float64       // all turns, including those before and after the measured time
+	commands  float64       // commands that Redis processed meanwhile
+	gap       time.Duration // mean time for which the key was free between two holders; 0 if holding takes no time
+	overlaps  int64         // times that the key had a second holder
+	err       error         // the first error of a turn, or a hang
 }
 
 func (r round) right() bool { return r.overlaps == 0 && r.err == nil }
 
-// guard is what a lock protects, and finds out whether it does.
+// guard is the section that a lock protects. It detects overlaps.
 type guard struct {
 	inside, overlaps atomic.Int64
 	passes           atomic.Int64
-	left, free       atomic.Int64 // when the latest holder left, and how long the key stood free, in nanoseconds
+	left, free       atomic.Int64 // time at which the last holder left, and time for which the key was free, in nanoseconds
 }
 
 // pass is the work under the lock.
@@ -75,15 +75,15 @@ func (g *guard) pass(hold time.Duration) {
 	g.passes.Add(1)
 }
 
-// patience is how long a turn may take until its peer is taken to hang: a lease that was merely lost has run out by then.
+// patience is the time after which a peer counts as hung. A lease that was only lost has run out by then.
 const patience = ttl * 3 / 2
 
 var errHung = errors.New("hung")
 
-// run lets the peer take turns for as long as length says. A turn is an acquisition, a pass through what the lock
-// guards, and the release. A turn that began in time is waited for, so that starvation shows in the longest wait, but
-// it is counted only if it ended in time. The error tells that the peer could not be measured; what it did wrong is in
-// the round.
+// run lets the peer take turns for the given length. A turn is an acquisition, a pass through the guard, and the
+// release. run waits for turns that began in time, so that starvation shows in the longest wait, but it counts a turn
+// only if it also ended in time. The error means that the peer could not be measured; the peer's own errors are in the
+// round.
 func (l load) run(ctx context.Context, p peer, server, prefix string, length time.Duration) (round, error) {
 	addr := server
 	if l.link > 0 {
@@ -140,7 +140,7 @@ func (l load) run(ctx context.Context, p peer, server, prefix string, length tim
 	return r, nil
 }
 
-// sum adds up what the workers did.
+// sum adds up the results of the workers.
 func sum(workers []*worker, guards []guard, length time.Duration) (r round) {
 	for _, w := range workers {
 		r.perSecond += float64(w.turns) / length.Seconds()
@@ -151,24 +151,24 @@ func sum(workers []*worker, guards []guard, length time.Duration) (r round) {
 		g := &guards[i]
 		r.overlaps += g.overlaps.Load()
 		r.turns += float64(g.passes.Load())
-		r.gap = time.Duration(g.free.Load() / max(1, g.passes.Load())) // of the only key where keys are held
+		r.gap = time.Duration(g.free.Load() / max(1, g.passes.Load())) // loads that hold keys have only one
 	}
 	return r
 }
 
-// worker is one goroutine that wants its keys, again and again.
+// worker is one goroutine that takes its keys again and again.
 type worker struct {
 	load
 	client client
-	keys   []string // one, but for a load that takes several together
+	keys   []string // one key, or several if the load takes them together
 	guard  *guard
 
 	turns   int
 	longest time.Duration
-	err     error // the first
+	err     error // the first error
 }
 
-// turn reports whether all went well.
+// turn takes one turn, and reports whether it succeeded.
 func (w *worker) turn(ctx context.Context) bool {
 	if w.deadline > 0 {
 		var cancel context.CancelFunc
@@ -184,7 +184,7 @@ func (w *worker) turn(ctx context.Context) bool {
 	}
 	if err != nil && ctx.Err() == nil {
 		w.err = cmp.Or(w.err, err)
-		time.Sleep(retry) // a peer that fails at once does not spin
+		time.Sleep(retry) // so that a peer that fails at once does not spin
 	}
 	return err == nil
 }

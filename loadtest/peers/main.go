@@ -1,7 +1,7 @@
-// Peers compares internal/lock with other lock libraries, and with bare Redis commands, on one Redis in one run.
-// README.md says how, and what the figures are worth.
+// Peers compares internal/lock with other lock libraries, and with bare Redis commands, on one Redis in one run. README.md
+// explains the method and the value of the figures.
 //
-// peer.go has an adapter for each library, load.go the cases and what is measured.
+// peer.go has an adapter for each library; load.go has the cases and the measurement.
 package main
 
 import (
@@ -29,17 +29,17 @@ import (
 
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	context.AfterFunc(ctx, stop) // a second Ctrl-C does not wait for the clean-up
+	context.AfterFunc(ctx, stop) // so that a second Ctrl-C ends the program without the clean-up
 	if err := run(ctx, os.Args[1:], os.Stdout); err != nil && !errors.Is(err, flag.ErrHelp) {
 		fmt.Fprintf(os.Stderr, "peers: %v\n", err)
 		os.Exit(1)
 	}
 }
 
-// errBroken means that ours let two in at once, hung or failed.
+// errBroken means that our lock had two holders at once, hung or failed.
 var errBroken = errors.New("a promise was broken: see ours above")
 
-// settings are what the user chose.
+// settings are the user's choices.
 type settings struct {
 	redis  string
 	rounds int
@@ -51,11 +51,11 @@ type settings struct {
 func parse(args []string, out io.Writer) (s settings, err error) {
 	flags := flag.NewFlagSet("peers", flag.ContinueOnError)
 	flags.SetOutput(out)
-	flags.StringVar(&s.redis, "redis", "", "use the Redis at this `host:port`; without it a container is started, of $SHOP_TEST_REDIS_IMAGE")
+	flags.StringVar(&s.redis, "redis", "", "use the Redis at this `host:port`; without this flag, a container of $SHOP_TEST_REDIS_IMAGE is started")
 	flags.IntVar(&s.rounds, "rounds", 5, "rounds of each case")
-	flags.DurationVar(&s.time, "time", 2*time.Second, "for each peer in each round")
-	cases := flags.String("cases", "all", "names with commas between: one, deadline, keys, hot, spread, hold, cart")
-	peers := flags.String("peers", "all", "names with commas between: raw, redsync, redislock, rueidislock, ours")
+	flags.DurationVar(&s.time, "time", 2*time.Second, "how long to measure each peer in each round")
+	cases := flags.String("cases", "all", "cases, separated by commas: one, deadline, keys, hot, spread, hold, cart")
+	peers := flags.String("peers", "all", "peers, separated by commas: raw, redsync, redislock, rueidislock, ours")
 	if err := flags.Parse(args); err != nil {
 		return s, err
 	}
@@ -69,7 +69,7 @@ func parse(args []string, out io.Writer) (s settings, err error) {
 	return s, err
 }
 
-// choose returns those of all that a list names.
+// choose returns the elements that a list names.
 func choose[T any](list string, all []T, name func(T) string) (chosen []T, err error) {
 	if list == "all" {
 		return all, nil
@@ -77,7 +77,7 @@ func choose[T any](list string, all []T, name func(T) string) (chosen []T, err e
 	for wanted := range strings.SplitSeq(list, ",") {
 		i := slices.IndexFunc(all, func(v T) bool { return name(v) == wanted })
 		if i < 0 {
-			return nil, fmt.Errorf("there is no %q: see -help", wanted)
+			return nil, fmt.Errorf("%q is unknown: see -help", wanted)
 		}
 		chosen = append(chosen, all[i])
 	}
@@ -134,7 +134,7 @@ func compare(ctx context.Context, s settings, client *redis.Client, l load) (*re
 	for n := range s.rounds {
 		for i := range s.peers {
 			p := s.peers[(i+n)%len(s.peers)]
-			runtime.GC() // what the one before left behind is not this one's
+			runtime.GC() // so that a peer does not pay for the garbage of the one before
 			key := fmt.Sprintf("peers:%d:%s:%s", time.Now().UnixNano(), l.name, p.name)
 			before, err := processed(ctx, client)
 			if err != nil {
@@ -155,7 +155,7 @@ func compare(ctx context.Context, s settings, client *redis.Client, l load) (*re
 	return r, nil
 }
 
-// processed returns how many commands the server has processed.
+// processed returns the number of commands that the server has processed.
 func processed(ctx context.Context, client *redis.Client) (float64, error) {
 	info, err := client.InfoMap(ctx, "Stats").Result()
 	if err != nil {
@@ -194,12 +194,12 @@ func figures[T any](rounds []round, figure func(round) T) []T {
 	return all
 }
 
-// rates returns a peer's turns per second by round, 0 where it hung.
+// rates returns a peer's turns per second in each round, or 0 if it hung.
 func (r *result) rates(name string) []float64 {
 	return figures(r.rows[name], func(one round) float64 { return one.perSecond })
 }
 
-// fastest returns the fastest library other than ours.
+// fastest returns the name of the fastest library other than ours.
 func (r *result) fastest() string {
 	name, best := "", 0.0
 	for _, p := range r.peers {
@@ -210,12 +210,12 @@ func (r *result) fastest() string {
 	return name
 }
 
-// typical is the median of the rounds in which the peer did not hang.
+// typical returns the median of the rounds in which the peer did not hang.
 func typical(rates []float64) float64 {
 	return stats.Median(slices.DeleteFunc(slices.Clone(rates), func(r float64) bool { return r == 0 }))
 }
 
-// verdict is yes, or what went wrong over all rounds.
+// verdict returns yes, or the problem of all rounds.
 func verdict(rounds []round) string {
 	var overlaps int64
 	var err error

@@ -17,10 +17,10 @@ import (
 	"example.com/shop/internal/lock" //nolint:depguard // it is what is compared
 )
 
-// The same for all peers.
+// Settings of all peers.
 const (
 	ttl   = 10 * time.Second // of a lease
-	retry = time.Millisecond // between the attempts of those that poll; their defaults are slower
+	retry = time.Millisecond // between the attempts of polling peers, whose defaults are slower
 )
 
 // peer is a way to lock, configured as its documentation recommends for one Redis.
@@ -29,11 +29,11 @@ type peer struct {
 	open func(addr string) (client, error)
 }
 
-// client is what one process has of a peer: its own connections and locker. Many goroutines use it at once.
+// client is a peer's client in one process, with connections and a locker of its own. Many goroutines use it at once.
 type client struct {
-	// acquire waits for the key until ctx ends, which has a deadline.
+	// acquire waits for the key until ctx ends. The ctx has a deadline.
 	acquire func(ctx context.Context, key string) (release func() error, err error)
-	// all takes several keys. It is nil if the peer has no call for that and takes them one after the other.
+	// all takes several keys. It is nil if the peer has no such call and takes the keys one after the other.
 	all   func(ctx context.Context, keys []string) (release func() error, err error)
 	close func() error
 }
@@ -64,7 +64,7 @@ func (c client) acquireAll(ctx context.Context, keys []string) (func() error, er
 	return release, nil
 }
 
-// The peers that tables compare others with. Raw is no library.
+// The peers with which the tables compare the others. Raw is not a library.
 const (
 	ours = "ours"
 	raw  = "raw"
@@ -80,12 +80,12 @@ func allPeers() []peer {
 	}
 }
 
-// connect returns the client of all peers over go-redis, bound by contexts, with a connection for every goroutine.
+// connect returns the client for all peers over go-redis. It heeds contexts, and has a connection for every goroutine.
 func connect(addr string) *redis.Client {
 	return redis.NewClient(&redis.Options{Addr: addr, PoolSize: 128, ContextTimeoutEnabled: true})
 }
 
-var errNotHeld = errors.New("release: another one held the key")
+var errNotHeld = errors.New("release: another holder had the key")
 
 // openRaw is the recipe of Redis' documentation without a library: the least that a lock over Redis can do.
 func openRaw(addr string) (client, error) {
@@ -157,8 +157,8 @@ func openRueidislock(addr string) (client, error) {
 		KeyValidity:    ttl,
 		KeyMajority:    1,
 		NoLoopTracking: true,
-		// Until it gives up on a request and tries the next Redis. There is none, and on a busy machine the default of
-		// 20 ms passes: it then hangs although the key is free.
+		// After this time it gives up a request and tries the next Redis, but there is only one. By the default of 20
+		// ms, it hangs on a busy machine although the key is free.
 		TryNextAfter: ttl,
 	})
 	acquire := func(ctx context.Context, key string) (func() error, error) {

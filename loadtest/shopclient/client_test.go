@@ -130,7 +130,8 @@ func TestClient_unavailable(t *testing.T) {
 	}
 }
 
-// "One connection, which stands until another shop is asked": the other shop answers when the first has lost its own.
+// "There is one connection, which stays open until another shop is asked": the other shop answers when the first has
+// lost its connection.
 func TestNewBuyer(t *testing.T) {
 	t.Parallel()
 	hungUp := make(chan struct{}, 2)

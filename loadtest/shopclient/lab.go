@@ -11,10 +11,10 @@ import (
 	"example.com/shop/internal/lab"
 )
 
-// Strategy is a way to sell, as the shop's table of them describes it.
+// Strategy is a way to sell, as the shop's table describes it.
 type Strategy = lab.Offer
 
-// Pick returns the strategies of these names, in their order and each once. The error says what is wrong with a name.
+// Pick returns the strategies with these names, in the order of the names, each once. The error explains an invalid name.
 func Pick(table []Strategy, names []string) (chosen []Strategy, err error) {
 	var known, seen []string
 	for _, s := range table {
@@ -37,20 +37,20 @@ func Pick(table []Strategy, names []string) (chosen []Strategy, err error) {
 	return chosen, nil
 }
 
-// Books are what the shop's audit says about one SKU.
+// Books are the result of the shop's audit for one SKU.
 type Books struct {
 	SKU          string `json:"sku"`
 	Supplied     int64  `json:"supplied"`
-	Orders       int64  `json:"orders"`        // cancelled ones too
-	OrderedUnits int64  `json:"ordered_units"` // cancelled orders left out
+	Orders       int64  `json:"orders"`        // including cancelled orders
+	OrderedUnits int64  `json:"ordered_units"` // without cancelled orders
 
-	// The stock row, which a wrong strategy may have got wrong.
+	// The stock row, which a wrong strategy may have corrupted.
 	Available int64 `json:"available"`
 	Reserved  int64 `json:"reserved"`
 	Sold      int64 `json:"sold"`
 }
 
-// Difference is a place where the shop's books disagree.
+// Difference is a contradiction in the shop's books.
 type Difference struct {
 	Invariant string `json:"invariant"`
 	SKU       string `json:"sku"`
@@ -58,7 +58,7 @@ type Difference struct {
 	Detail    string `json:"detail"`
 }
 
-// Audit is the shop's own check of its books for one SKU, or for all, and then without Books.
+// Audit is the shop's own check of its books for one SKU or, without Books, for all SKUs.
 type Audit struct {
 	OK          bool
 	Books       Books
@@ -66,18 +66,18 @@ type Audit struct {
 	Differences []Difference
 }
 
-// Lab is what a teaching shop says of itself.
+// Lab is a teaching shop's description of itself.
 type Lab struct {
 	Strategies []Strategy `json:"strategies"`
 	Database   string     `json:"database"` // name and version
 	Redis      string     `json:"redis"`
 }
 
-// Lab returns the shop's table of strategies and its servers. It is an error if it is no teaching shop, or no shop at all.
+// Lab returns the shop's table of strategies and its servers. It fails if the server is not a teaching shop, or not a shop.
 func (c *Client) Lab(ctx context.Context) (l Lab, err error) {
 	err = c.get(ctx, request{method: http.MethodGet, path: "/v1/strategies"}, &l)
 	if errors.Is(err, ErrNotFound) || err == nil && len(l.Strategies) == 0 {
-		err = errors.New("it is no teaching shop")
+		err = errors.New("it is not a teaching shop")
 	}
 	return l, err
 }
@@ -88,13 +88,13 @@ func (c *Client) Create(ctx context.Context, sku string, units int64) error {
 	return c.get(ctx, request{method: http.MethodPost, path: "/v1/skus", listener: true, body: body}, nil)
 }
 
-// Limit sets how many units of a SKU a buyer may have in orders that are pending or paid.
+// Limit sets the number of units of a SKU that a buyer may have in pending and paid orders.
 func (c *Client) Limit(ctx context.Context, sku string, units int64) error {
 	body := map[string]any{"limit_per_buyer": units}
 	return c.get(ctx, request{method: http.MethodPatch, path: "/v1/skus/" + sku, listener: true, body: body}, nil)
 }
 
-// Restock brings units of a SKU in, once for the key of a delivery. The status is 201 if they are there.
+// Restock brings in units of a SKU, once for the key of a delivery. The status is 201 if it succeeds.
 func (c *Client) Restock(ctx context.Context, sku, key string, units int64) (Answer, error) {
 	body := map[string]any{"kind": "supply", "units": units}
 	q := request{method: http.MethodPost, path: "/v1/skus/" + sku + "/movements", listener: true, key: key, body: body}
@@ -106,7 +106,7 @@ func (c *Client) Ready(ctx context.Context) error {
 	return c.get(ctx, request{method: http.MethodGet, path: "/readyz"}, nil)
 }
 
-// Stock returns how many units of a SKU are available and reserved.
+// Stock returns the available and the reserved units of a SKU.
 func (c *Client) Stock(ctx context.Context, sku string) (available, reserved int64, err error) {
 	var level struct{ Available, Reserved int64 }
 	err = c.get(ctx, request{method: http.MethodGet, path: "/v1/skus/" + sku}, &level)
@@ -126,14 +126,15 @@ func (c *Client) Audit(ctx context.Context, sku string) (a Audit, err error) {
 	return a, err
 }
 
-// Recording returns what was recorded under a name as soon as its version is higher than seen, or after a while as it is.
-// ErrNotFound: nothing was, by now.
+// Recording returns the recording with this name as soon as its version is higher than seen, or after a while as it is.
+// ErrNotFound: there is no recording yet.
 func (c *Client) Recording(ctx context.Context, name string, seen int) (r lab.Recording, err error) {
 	err = c.get(ctx, request{method: http.MethodGet, path: fmt.Sprintf("/v1/recordings/%s?seen=%d", name, seen)}, &r)
 	return r, err
 }
 
-// Lock returns who has the lock that the recorded request has asked for last. The error may be that the store cannot say.
+// Lock returns the holder of the lock that the recorded request has asked for last. The lock's store may be unable to
+// tell, which is an error.
 func (c *Client) Lock(ctx context.Context, name string) (s lab.LockState, err error) {
 	err = c.get(ctx, request{method: http.MethodGet, path: "/v1/recordings/" + name + "/lock"}, &s)
 	return s, err

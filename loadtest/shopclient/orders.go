@@ -13,16 +13,16 @@ import (
 // Purchase is a request for an order.
 type Purchase struct {
 	Buyer    string
-	Key      string        // idempotency key, the same whenever this purchase is asked for again
+	Key      string        // idempotency key, the same for each request for this purchase
 	Lines    []Line        // of different SKUs
-	Strategy string        // how the shop is to sell
-	Think    time.Duration // between its reading the stock and writing it; less than 0: what the shop is set to
+	Strategy string        // for the shop to sell by
+	Think    time.Duration // of the shop, between reading the stock and writing it; less than 0: the shop's own setting
 
-	Recording string // the name under which the shop is to record the request; empty for none
-	Steps     bool   // it takes each step only when Move says so
+	Recording string // name under which the shop records the request; empty for no recording
+	Steps     bool   // the request takes each step only when Move tells it to
 }
 
-// Line is one SKU of an order and how many units of it.
+// Line is one SKU of an order, with its number of units.
 type Line struct {
 	SKU   string `json:"sku"`
 	Units int64  `json:"quantity"`
@@ -34,7 +34,7 @@ type Order struct {
 	Status    string    `json:"status"`
 	Lines     []Line    `json:"lines"`
 	Total     Money     `json:"total"`
-	ExpiresAt time.Time `json:"expires_at"` // if it is not paid before, by the database's clock
+	ExpiresAt time.Time `json:"expires_at"` // by the database's clock, unless the order is paid before
 }
 
 // Money is an amount, in the minor unit of its currency.
@@ -43,10 +43,10 @@ type Money struct {
 	Currency string `json:"currency"`
 }
 
-// What the Status of an order can be, besides pending and paid.
+// Values of an order's Status, in addition to pending and paid.
 const (
 	Cancelled = "cancelled" // by its buyer
-	Expired   = "expired"   // it was not paid in time, and its units are for sale again
+	Expired   = "expired"   // the order was not paid in time, and its units are for sale again
 )
 
 // Buy asks for an order.
@@ -67,28 +67,28 @@ func (c *Client) Buy(ctx context.Context, p Purchase) (Answer, error) {
 	})
 }
 
-// Cancel asks for the end of an order, with an idempotency key unless that is empty. The status is 200 if it was cancelled.
+// Cancel cancels an order. The idempotency key may be empty. The status is 200 if the order is cancelled.
 func (c *Client) Cancel(ctx context.Context, buyer, id, key string) (Answer, error) {
 	return c.order(ctx, request{method: http.MethodPost, path: "/v1/orders/" + id + "/cancel", buyer: buyer, key: key})
 }
 
-// Pay is Cancel for an order that is to be paid on the buyer's own word, which only some shops take.
+// Pay is like Cancel, but pays the order without a payment service, which only some shops allow.
 func (c *Client) Pay(ctx context.Context, buyer, id, key string) (Answer, error) {
 	return c.order(ctx, request{method: http.MethodPost, path: "/v1/orders/" + id + "/pay", buyer: buyer, key: key})
 }
 
-// Look asks for an order. The status is 200 if it is the buyer's.
+// Look asks for an order. The status is 200 if the order is the buyer's.
 func (c *Client) Look(ctx context.Context, buyer, id string) (Answer, error) {
 	return c.order(ctx, request{method: http.MethodGet, path: "/v1/orders/" + id, buyer: buyer})
 }
 
-// TakePayment says that the provider has taken a payment. The status is 200 if it pays the order.
+// TakePayment reports a payment. The status is 200 if the payment pays the order.
 func (c *Client) TakePayment(ctx context.Context, p Payment) (Answer, error) {
 	body := map[string]any{"payment_id": p.ID, "amount": p.Amount}
 	return c.order(ctx, request{method: http.MethodPost, path: "/v1/orders/" + p.OrderID + "/pay", payments: true, body: body})
 }
 
-// PaymentFailed says that a payment has failed, and with release that the order is to be cancelled.
+// PaymentFailed reports that a payment has failed. With release, the shop cancels the order.
 func (c *Client) PaymentFailed(ctx context.Context, id string, release bool) (Answer, error) {
 	body := map[string]any{"release": release}
 	return c.order(ctx, request{method: http.MethodPost, path: "/v1/orders/" + id + "/payment-failed", payments: true, body: body})
@@ -107,11 +107,11 @@ func (c *Client) order(ctx context.Context, q request) (Answer, error) {
 	return a, err
 }
 
-// Trace is when a request took which step, in microseconds by the shop's clock; 0 for steps that it did not take, the
-// last time for repeated ones. It is about the SKU of the order's first line.
+// Trace has the times of a request's steps, in microseconds by the shop's clock: 0 for a step that the request did not
+// take, and the last time of a repeated step. It is about the SKU of the order's first line.
 type Trace struct {
-	Seen  int64  `json:"seen"`            // units that it read as available
-	Wrote *int64 `json:"wrote,omitempty"` // units that it wrote back; absent where the database subtracts
+	Seen  int64  `json:"seen"`            // units that the request read as available
+	Wrote *int64 `json:"wrote,omitempty"` // units that the request wrote back; absent if the database subtracts
 
 	Deadlocks int64 `json:"deadlocks,omitempty"` // by which the database has ended its transactions, before the last
 
@@ -125,7 +125,7 @@ type Trace struct {
 	Released  int64 `json:"released_us,omitempty"`
 }
 
-// Steps are the moments of a trace by the names that the shop gives them.
+// Steps returns the times of a trace by the shop's names of the steps.
 func (t *Trace) Steps() map[string]*int64 {
 	return map[string]*int64{
 		"begun": &t.Begun, "lock-asked": &t.LockAsked, "lock-held": &t.LockHeld, "read": &t.Read,
@@ -133,8 +133,8 @@ func (t *Trace) Steps() map[string]*int64 {
 	}
 }
 
-// parseTrace reads a Shop-Trace header. It returns nil if there is none or if it lacks both the read and the commit:
-// traces are for pictures, an odd one is no error.
+// parseTrace reads a Shop-Trace header. It returns nil if there is no header, or if both the read and the commit are
+// missing. Traces are for pictures, so that an incomplete trace is not an error.
 func parseTrace(header, sku string) *Trace {
 	var t Trace
 	var taken []lab.Taken
@@ -165,14 +165,14 @@ func parseTrace(header, sku string) *Trace {
 	return &t
 }
 
-// Payment is what a payment provider says of an order.
+// Payment is a payment of an order, as the payment provider reports it.
 type Payment struct {
 	ID      string `json:"payment_id"`
 	OrderID string `json:"order_id"`
 	Amount  Money  `json:"amount"`
 }
 
-// Refused returns the payments that the shop has on record as refused and that are not refunded yet.
+// Refused returns the payments that the shop has refused and that are not refunded yet.
 func (c *Client) Refused(ctx context.Context) (all []Payment, err error) {
 	query := url.Values{"limit": {"100"}, "refused": {"true"}}
 	for {

@@ -1,7 +1,7 @@
 // Package shopclient speaks a shop's HTTP API, as a buyer or an operator would.
 //
-// It sends each request once: no call retries, so that callers can count requests. An answer that the API foresees is
-// no error, whatever its status: Buy returns it as an Answer. An error means that no readable answer came.
+// It sends each request once. No call retries, so that callers can count requests. An answer of the API is not an error,
+// whatever its status: Buy returns it as an Answer. An error means that no readable answer came.
 //
 // A Client may be used by many goroutines at once.
 package shopclient
@@ -29,16 +29,16 @@ import (
 	"github.com/golang-jwt/jwt/v5"
 )
 
-// NewConnections returns connections to shops: at most n that rest per shop, and a limit for each request from its
-// first byte to the last of the answer. Close them with CloseIdleConnections.
+// NewConnections returns connections to shops: at most n idle ones for each shop. The timeout counts from the first
+// byte of a request to the last byte of its answer. Close the connections with CloseIdleConnections.
 func NewConnections(n int, timeout time.Duration) *http.Client {
 	return newConnections(timeout, &http.Transport{
 		MaxIdleConnsPerHost: n, IdleConnTimeout: 5 * time.Minute, DisableCompression: true,
 	})
 }
 
-// NewBuyer returns what NewConnections does for one goroutine, with one connection, which stands until another shop is
-// asked or CloseIdleConnections. Its buffers are small, since a crowd shares the machine with the shops.
+// NewBuyer is like NewConnections, for one goroutine. There is one connection, which stays open until another shop is
+// asked or CloseIdleConnections is called. Its buffers are small, because a crowd shares the machine with the shops.
 func NewBuyer(timeout time.Duration) *http.Client {
 	return newConnections(timeout, &oneConnection{Transport: &http.Transport{
 		IdleConnTimeout: 30 * time.Second, DisableCompression: true, ReadBufferSize: 2 << 10, WriteBufferSize: 1 << 10,
@@ -50,8 +50,8 @@ func newConnections(timeout time.Duration, transport http.RoundTripper) *http.Cl
 	return &http.Client{Timeout: timeout, Transport: transport, CheckRedirect: noRedirect}
 }
 
-// oneConnection closes the connection to one shop before it opens one to another: connections to all shops would need more
-// file descriptors than many machines allow.
+// oneConnection closes the connection to one shop before it opens a connection to another. Connections to all shops
+// would need more file descriptors than many machines allow.
 type oneConnection struct {
 	*http.Transport
 	to string
@@ -66,7 +66,7 @@ func (o *oneConnection) RoundTrip(r *http.Request) (*http.Response, error) {
 	return o.Transport.RoundTrip(r)
 }
 
-// Pause waits for d and reports whether ctx lasted as long.
+// Pause waits for d. It returns false if ctx ends first.
 func Pause(ctx context.Context, d time.Duration) bool {
 	select {
 	case <-time.After(d):
@@ -75,10 +75,11 @@ func Pause(ctx context.Context, d time.Duration) bool {
 	return ctx.Err() == nil
 }
 
-// Client speaks to one shop. What returns an Answer sends one request; an error means that the outcome is unknown.
+// Client speaks to one shop. A method that returns an Answer sends one request; its error means that the outcome is
+// unknown.
 type Client struct {
 	base     string
-	operator string // where requests of the operator and the payment service go; empty: base
+	operator string // for requests of the operator and the payment service; empty: base
 	conns    *http.Client
 	keys     *Keys // nil: buyers name themselves
 }
@@ -88,12 +89,13 @@ func New(base string, conns *http.Client) *Client {
 	return &Client{base: strings.TrimRight(base, "/"), conns: conns}
 }
 
-// WithKeys returns a client of a shop that wants tokens, unless keys is nil. Its operator's listener is at that address.
+// WithKeys returns a client of a shop that requires tokens, unless keys is nil. operator is the address of the operator's
+// listener.
 func (c *Client) WithKeys(keys *Keys, operator string) *Client {
 	return &Client{base: c.base, operator: operator, conns: c.conns, keys: keys}
 }
 
-// Connect makes sure that a connection stands, by a request that costs the shop nothing. Any answer will do.
+// Connect opens a connection, by a request that costs the shop nothing. Any answer is fine.
 func (c *Client) Connect(ctx context.Context) error {
 	_, err := c.do(ctx, request{method: http.MethodGet, path: "/healthz"}, nil)
 	return err
@@ -102,16 +104,16 @@ func (c *Client) Connect(ctx context.Context) error {
 // request is one request to a shop.
 type request struct {
 	method, path string
-	buyer        string      // who asks; empty: the operator
-	listener     bool        // the operator's
-	payments     bool        // the payment service asks
+	buyer        string      // sends the request; empty: the operator
+	listener     bool        // send it to the operator's listener
+	payments     bool        // the payment service sends it
 	key          string      // idempotency key; empty for none
-	header       http.Header // besides
+	header       http.Header // further headers
 	body         any         // as JSON; nil for none
-	sku          string      // which the Trace of the answer is about
+	sku          string      // of the answer's Trace
 }
 
-// do sends a request, and reads what the shop fulfilled into a value, unless that is nil.
+// do sends a request. If the shop fulfills it, do reads the answer into a value, unless that is nil.
 func (c *Client) do(ctx context.Context, q request, into any) (a Answer, err error) {
 	base := c.base
 	if q.listener || q.payments {
@@ -131,8 +133,8 @@ func (c *Client) do(ctx context.Context, q request, into any) (a Answer, err err
 		}
 		req.Header.Set("Content-Type", "application/json")
 	}
-	// With a body, empty or not, but without GetBody, the transport cannot send the request a second time on its own account,
-	// which it does for a GET and for one with an Idempotency-Key.
+	// The transport repeats a GET, and a request with an Idempotency-Key, by itself. It cannot do so if the request has
+	// a body, even an empty one, but no GetBody.
 	req.Body, req.ContentLength = io.NopCloser(bytes.NewReader(encoded)), int64(len(encoded))
 	resp, err := c.conns.Do(req)
 	if err != nil {
@@ -161,7 +163,7 @@ func (c *Client) do(ctx context.Context, q request, into any) (a Answer, err err
 	return a, nil
 }
 
-// identify sets the headers of a request. A shop that wants tokens is shown one instead of a buyer's name.
+// identify sets the headers of a request. A shop that requires tokens gets a token instead of the buyer's name.
 func (c *Client) identify(q request, h http.Header) error {
 	maps.Copy(h, q.header)
 	if q.key != "" {
@@ -178,7 +180,7 @@ func (c *Client) identify(q request, h http.Header) error {
 	return nil
 }
 
-// get sends a request for which only one kind of answer is of use, and reads it into a value unless that is nil.
+// get sends a request, and reads the answer into a value, unless that is nil. Any answer but success is an error.
 // ErrNotFound: the status is 404.
 func (c *Client) get(ctx context.Context, q request, into any) error {
 	a, err := c.do(ctx, q, into)
@@ -199,17 +201,18 @@ func (c *Client) get(ctx context.Context, q request, into any) error {
 
 // Answer is the shop's answer to a request.
 type Answer struct {
-	At         time.Time // when its last byte had come
+	At         time.Time // when the last byte arrived
 	Status     int
-	Order      Order         // if it was placed
-	Problem    Problem       // why no order was placed
-	RetryAfter time.Duration // how long the shop asks to wait before the next try; 0 if it does not ask
-	Trace      *Trace        // when the request took which step; nil if the shop does not report it
+	Order      Order         // if an order was placed
+	Problem    Problem       // if no order was placed
+	RetryAfter time.Duration // time that the shop asks to wait before the next try; 0 if it does not ask
+	Trace      *Trace        // times of the request's steps; nil if the shop does not report them
 }
 
 func (a Answer) good() bool { return a.Status == http.StatusOK || a.Status == http.StatusCreated }
 
-// Explain says in one line how a request ended, alike for like causes: without the port numbers of broken connections.
+// Explain says in one line how a request ended. Equal causes have equal texts, without the port numbers of broken
+// connections.
 func Explain(a Answer, err error) string {
 	if timeout, ok := errors.AsType[net.Error](err); ok && timeout.Timeout() {
 		return "no answer in time"
@@ -227,14 +230,14 @@ func Explain(a Answer, err error) string {
 }
 
 var (
-	// ErrNotFound means that the shop knows no such thing.
+	// ErrNotFound means that the shop answered 404.
 	ErrNotFound = errors.New("not found")
 
-	// ErrUnavailable means that the shop, or a server that it needs, is too busy: ask again.
+	// ErrUnavailable means that the shop, or a server that it needs, is too busy: try again.
 	ErrUnavailable = errors.New("answer 503")
 )
 
-// Problem is what a shop says about a request that it did not fulfil (RFC 9457).
+// Problem is the shop's explanation for a request that it did not fulfill (RFC 9457).
 type Problem struct {
 	Type   string `json:"type"`
 	Title  string `json:"title"`
@@ -243,26 +246,26 @@ type Problem struct {
 	// RetrySafe: the same request may be sent again as it is.
 	RetrySafe bool `json:"retry_safe"`
 
-	// OrderStatus is how an order has ended that cannot end as requested.
+	// OrderStatus is the status of an order that cannot end as requested.
 	OrderStatus string `json:"order_status"`
 
-	// Refund: the payment does not pay its order, and its money has to be refunded.
+	// Refund: the payment does not pay its order and must be refunded.
 	Refund bool `json:"refund"`
 }
 
-// Code is the last part of the type, such as sold-out; empty for a problem that is not the shop's.
+// Code returns the last part of the type, such as sold-out. It is empty for a problem that is not the shop's.
 func (p Problem) Code() string {
 	_, code, _ := strings.Cut(p.Type, "/problems/")
 	return code
 }
 
-// String is one line for people.
+// String returns one line for people.
 func (p Problem) String() string {
 	said := slices.DeleteFunc([]string{p.Title, p.Detail}, func(s string) bool { return s == "" })
 	return cmp.Or(strings.Join(said, ": "), p.Type)
 }
 
-// Keys open a shop that wants tokens. Many clients may use them at once.
+// Keys are for a shop that requires tokens. Many clients may use them at once.
 type Keys struct {
 	Secret   string // signs buyers' tokens
 	Operator string // the operator's token
@@ -284,7 +287,8 @@ func (k *Keys) Environ() []string {
 	return []string{"SHOP_TOKEN_SECRET=" + k.Secret, "SHOP_OPERATOR_TOKEN=" + k.Operator, "SHOP_PAYMENTS_TOKEN=" + k.Payments}
 }
 
-// token returns the token for a request. A buyer's is good for longer than a load test takes, whatever the shop's clock.
+// token returns the token for a request. A buyer's token is valid for longer than a load test takes, whatever the
+// shop's clock.
 func (k *Keys) token(q request) (string, error) {
 	switch {
 	case q.payments:

@@ -19,15 +19,15 @@ import (
 	"example.com/shop/loadtest/shopclient"
 )
 
-const stopLimit = 20 * time.Second // then a process is killed
+const stopLimit = 20 * time.Second // after which a process is killed
 
-// Build builds cmd/shop, cmd/lab or another program of a checkout, empty for this one, into a file of a folder that the
-// caller removes. The flags are of go build.
+// Build builds a program of a checkout, such as cmd/shop, into a file of a folder that the caller removes. An empty
+// checkout is this one. The flags are for go build.
 func Build(ctx context.Context, checkout, program, file string, flags ...string) error {
 	args := slices.Concat([]string{"build", "-o", file}, flags, []string{"example.com/shop/" + program})
 	build := exec.CommandContext(ctx, "go", args...) //nolint:gosec // the user's choice
 	build.Dir = checkout
-	// An interrupted go may leave its temporary folder, and a killed one its compilers.
+	// An interrupted go command may leave its temporary folder behind, and a killed one its compilers.
 	build.Env = append(os.Environ(), "GOTMPDIR="+filepath.Dir(file))
 	build.Cancel = func() error { return build.Process.Signal(os.Interrupt) }
 	if out, err := build.CombinedOutput(); err != nil {
@@ -36,7 +36,7 @@ func Build(ctx context.Context, checkout, program, file string, flags ...string)
 	return nil
 }
 
-// Program is a built cmd/shop. Its instances know the keys.
+// Program is a built cmd/shop. Its instances accept the keys.
 type Program struct {
 	File string
 	*shopclient.Keys
@@ -52,7 +52,8 @@ func (p Program) Migrate(ctx context.Context, variables []string) error {
 	return nil
 }
 
-// Start starts one of n instances that share the processors, and returns when it serves. Passwords are for variables.
+// Start starts one of n instances that share the processors, and returns when it serves. Passwords belong into
+// variables, not flags.
 func (p Program) Start(ctx context.Context, n int, variables []string, flags ...string) (*Process, error) {
 	args := append([]string{"serve", "--listen=127.0.0.1:0", "--operator-listen=127.0.0.1:0"}, flags...)
 	process, err := Start(ctx, n, p.File, append(p.Environ(), variables...), args...)
@@ -65,16 +66,17 @@ func (p Program) Start(ctx context.Context, n int, variables []string, flags ...
 // Process is a server in a process of its own, which can be measured, paused and killed.
 type Process struct {
 	*os.Process
-	Addr     string // where it says that it serves
-	Operator string // and where it serves the operator
+	Addr     string // of the shop
+	Operator string // address of the operator's API
 
 	keys  *shopclient.Keys
-	ended chan struct{} // closed when it is gone
+	ended chan struct{} // closed when the process has ended
 }
 
-// Start runs one of n programs that share the processors, at least one each: each would use all of them, and keep waking
-// threads for it. It returns when the program has said, in a shop's words, where it serves. The program shares this process's
-// stderr, and its environment but for the variables of a shop.
+// Start runs one of n programs that share the processors. Each program gets its share, at least one: otherwise each
+// would use all processors, and keep waking threads for them. Start returns when the program has printed the addresses
+// that it serves, as a shop does. The program has this process's stderr, and its environment without the variables of a
+// shop.
 func Start(ctx context.Context, n int, program string, variables []string, args ...string) (*Process, error) {
 	cmd := exec.CommandContext(context.WithoutCancel(ctx), program, args...) //nolint:gosec // the user's own programs
 	cmd.Env = append(environ(variables), fmt.Sprint("GOMAXPROCS=", max(1, runtime.GOMAXPROCS(0)/n)))
@@ -108,11 +110,12 @@ func Start(ctx context.Context, n int, program string, variables []string, args 
 		}
 	case <-ctx.Done():
 	}
-	err = p.Kill() // if it has not ended by itself
+	err = p.Kill() // unless it has ended by itself
 	return nil, errors.Join(fmt.Errorf("%s does not serve: %v", cmd.Path, cmd.ProcessState), ctx.Err(), err)
 }
 
-// environ is the environment of a process: this one's without the variables of a shop, and these.
+// environ returns the environment for a process: this process's own without the variables of a shop, and the given
+// variables.
 func environ(variables []string) []string {
 	own := slices.DeleteFunc(os.Environ(), func(variable string) bool { return strings.HasPrefix(variable, "SHOP_") })
 	return append(own, variables...)
@@ -123,14 +126,14 @@ func (p *Process) Client(conns *http.Client) *shopclient.Client {
 	return shopclient.New("http://"+p.Addr, conns).WithKeys(p.keys, "http://"+p.Operator)
 }
 
-// Pause stops the process, as a long collection of garbage or a moved virtual machine does.
+// Pause stops the process, as a long garbage collection or the move of a virtual machine does.
 func (p *Process) Pause() error { return p.Signal(syscall.SIGSTOP) }
 
-// Resume lets a paused process go on.
+// Resume continues a paused process.
 func (p *Process) Resume() error { return p.Signal(syscall.SIGCONT) }
 
-// Stop asks the process to end, by SIGTERM, and waits until it has. A paused one goes on before. One that has ended already,
-// as Ctrl-C ends a whole group, is as good.
+// Stop ends the process by SIGTERM, and waits for its end. It first resumes a paused process. It is no error if the
+// process has already ended: Ctrl-C ends a whole group.
 func (p *Process) Stop() error {
 	_, _ = p.Resume(), p.Signal(syscall.SIGTERM)
 	select {
@@ -141,7 +144,7 @@ func (p *Process) Stop() error {
 	}
 }
 
-// Kill ends the process at once, and returns when it is gone.
+// Kill ends the process at once, and returns when the process has ended.
 func (p *Process) Kill() error {
 	if err := p.Process.Kill(); err != nil && !errors.Is(err, os.ErrProcessDone) {
 		return err

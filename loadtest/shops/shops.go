@@ -1,9 +1,9 @@
-// Package shops starts shops: for races and lessons in this process, beside the servers that they use, and for the
-// benchmark and the faults as programs in processes of their own.
+// Package shops starts shops: for races and lessons in this process, and for the benchmark and the faults as programs in
+// processes of their own.
 //
-// Instances in this process are as separate as processes would be: each has its own connections, lockers and HTTP
-// server, and they share one database and one Redis. Unless real servers are named, these are embedded ones, fresh for
-// each race, in a temporary folder that Close removes.
+// Instances in this process are as separate as processes: each has its own connections, lockers and HTTP server. They share
+// one database and one Redis. Unless real servers are named, both are embedded, fresh for each race, in a temporary folder
+// that Close removes.
 package shops
 
 import (
@@ -21,20 +21,20 @@ import (
 	"example.com/shop/loadtest/crowd"
 )
 
-// Instances are shops in this process, or one that others run.
+// Instances are shops in this process, or a running shop.
 type Instances struct {
-	Target string // URL of a shop that runs, or of a load balancer; nothing is started then
+	Target string // URL of a running shop or of a load balancer: no shop is started
 	Count  int
 	Servers
-	LockTTL time.Duration // of all locks, for which a request then waits a minute, and a batch as long as this; 0: a shop's defaults
-	Log     *slog.Logger  // gets what goes wrong in the shops; nil discards it
+	LockTTL time.Duration // of all locks; a batch waits as long for a lease, and a request waits a minute; 0: a shop's defaults
+	Log     *slog.Logger  // gets the errors of the shops; nil discards them
 }
 
-// payWithin is for how long unpaid orders keep their units: until any race is judged.
+// payWithin is the time for which unpaid orders keep their units. It is longer than a race and its verdict take.
 const payWithin = 2 * time.Hour
 
 // CheckDescriptors returns a crowd.ErrDescriptors unless this process may open the files and connections of several
-// races at the same time. A connection to a shop or a Redis in this process has two ends.
+// concurrent races. A connection to a shop or a Redis in this process has both ends here.
 func (n Instances) CheckDescriptors(races, buyers int) error {
 	need := buyers
 	if n.Target == "" {
@@ -47,16 +47,16 @@ func (n Instances) CheckDescriptors(races, buyers int) error {
 // Set is the shops of one race.
 type Set struct {
 	URLs []string
-	Undo // Close also returns why a shop stopped by itself
+	Undo // Close also returns the error of a shop that stopped by itself
 }
 
-// Undo is the list of steps that stop and remove what was started.
+// Undo is a list of steps that stop and remove started things.
 type Undo struct{ steps []func() error }
 
-// Later adds a step to what Close does.
+// Later adds a step to Close.
 func (u *Undo) Later(step func() error) { u.steps = append(u.steps, step) }
 
-// Close does all steps, the last first, whatever fails.
+// Close executes all steps, the last first, even if some fail.
 func (u *Undo) Close() error {
 	var errs []error
 	for _, step := range slices.Backward(u.steps) {
@@ -66,7 +66,8 @@ func (u *Undo) Close() error {
 	return errors.Join(errs...)
 }
 
-// Open returns teaching shops that answer, on a migrated database. It starts the servers that are not named, and then the shops.
+// Open returns teaching shops that answer, on a migrated database. It starts the servers that are not named, and then the
+// shops.
 func (n Instances) Open(ctx context.Context) (_ *Set, err error) {
 	s := new(Set)
 	if n.Target != "" {
@@ -90,7 +91,7 @@ func (n Instances) Open(ctx context.Context) (_ *Set, err error) {
 		}
 		s.Later(func() error { return os.RemoveAll(settings.Data) })
 	}
-	if n.Redis == "" { // one for all instances, and five for Redlock
+	if n.Redis == "" { // one Redis for all instances, and five for Redlock
 		addrs, stop, err := lab.StartEmbedded(1 + redlockNodes)
 		if err != nil {
 			return nil, err
@@ -119,8 +120,8 @@ func (n Instances) Open(ctx context.Context) (_ *Set, err error) {
 	return s, nil
 }
 
-// migrate brings the schema up to date, which a shop does by itself only on a SQLite file. Check comes first: it
-// refuses a server that looks like production's.
+// migrate brings the schema up to date. (On a SQLite file, a shop does this itself.) Before that, Check refuses a
+// server that looks like production's.
 func migrate(ctx context.Context, settings lab.Settings) (err error) {
 	if settings.MySQL == "" {
 		return nil

@@ -1,4 +1,4 @@
-// Package stats orders the rounds of a measurement, sums them up and writes them as a table.
+// Package stats sums up the rounds of a measurement and writes tables.
 package stats
 
 import (
@@ -10,8 +10,8 @@ import (
 	"github.com/jedib0t/go-pretty/v6/text"
 )
 
-// Median returns the middle of the values, the mean of the two middle ones where their number is even, and 0 of none.
-// It leaves values as they are.
+// Median returns the middle of the values, the mean of the two middle ones if their number is even, or 0 if there are
+// none. It does not change values.
 func Median[T ~int | ~int64 | ~float64](values []T) T {
 	if len(values) == 0 {
 		return 0
@@ -24,9 +24,9 @@ func Median[T ~int | ~int64 | ~float64](values []T) T {
 	return sorted[middle-1] + (sorted[middle]-sorted[middle-1])/2
 }
 
-// Ratio returns the median of a[i]/b[i]: of figures taken in the same round, so that what slowed a whole round down
-// counts on both sides. Rounds that only one of the two has, or where either is 0, do not count. It is a dash if
-// none is left.
+// Ratio returns the median of a[i]/b[i]. Both figures are from the same round, so that a slow round affects both. A
+// round that only one side has, or in which either figure is 0, does not count. If no round is left, Ratio returns a
+// dash.
 func Ratio(a, b []float64) string {
 	var ratios []float64
 	for i := range min(len(a), len(b)) {
@@ -40,7 +40,8 @@ func Ratio(a, b []float64) string {
 	return fmt.Sprintf("%.2f", Median(ratios))
 }
 
-// Fold is Table on a terminal of width columns. What does not fit is a table below, which repeats the first column.
+// Fold is like Table, for a terminal of width columns. Columns that do not fit are in a table below, which repeats the
+// first column.
 func Fold(width int, header table.Row, rows []table.Row, from, to int) string {
 	for shown := len(header); shown > 1; shown-- {
 		var left, rest []table.Row
@@ -56,13 +57,13 @@ func Fold(width int, header table.Row, rows []table.Row, from, to int) string {
 			return part + "\n" + Fold(width, slices.Concat(header[:1], header[shown:]), rest, max(2, from-shown+1), to-shown+1)
 		}
 	}
-	return Table(header, rows, from, to) // a column that is too wide by itself
+	return Table(header, rows, from, to) // one column is too wide
 }
 
-// Table returns the lines of a table with a line under the header and nothing else. The columns from..to, of which the
-// first is 1, stand at the right.
+// Table returns the lines of a table, with one rule under the header. The columns from..to are aligned to the right;
+// the first column is 1.
 func Table(header table.Row, rows []table.Row, from, to int) string {
-	const gap = "  " // before each column; that of the first is cut off
+	const gap = "  " // before each column; removed before the first
 	style := table.StyleLight
 	style.Options = table.Options{SeparateHeader: true}
 	style.Format.Header = text.FormatDefault

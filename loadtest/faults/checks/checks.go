@@ -1,5 +1,5 @@
-// Package checks compares what the clients of a history were answered with the rows that the shop has kept. It shares no
-// code with the shop's own audit, whose findings are one more check, and sends no requests.
+// Package checks compares the answers to the clients of a history with the rows that the shop has kept. It shares no
+// code with the shop's own audit, whose findings are a further check, and it sends no requests.
 package checks
 
 import (
@@ -44,13 +44,13 @@ func All() []Check {
 }
 
 const (
-	most       = 5                            // violations of one check are listed
-	never      = time.Duration(math.MaxInt64) // later than any history ends
-	within     = 5 * time.Second              // after a healed fault or a takeover, each shop has to sell
-	judgeLimit = 5 * time.Second              // ends a search that takes too long, which is no violation
+	most       = 5                            // violations that are listed for each check
+	never      = time.Duration(math.MaxInt64) // later than the end of any history
+	within     = 5 * time.Second              // in which each shop must sell after a healed fault or a takeover
+	judgeLimit = 5 * time.Second              // of a search; a longer search is no violation
 
-	// longest is how long a request may take at a shop that does not depend on the lock. By lanes, it waits for half a second
-	// to release leases, and for another half to have the next; the rest is for a busy machine.
+	// longest limits a request to a shop that does not depend on the lock. A shop by lanes may wait half a second to
+	// release leases, and half a second for the next leases; the rest is for a busy machine.
 	longest = 2 * time.Second
 )
 
@@ -70,13 +70,13 @@ func Run(h *history.History) (broken []history.Violation) {
 	return broken
 }
 
-// record is a history, and what several checks look up.
+// record is a history, with indexes for the checks.
 type record struct {
 	*history.History
 	placed map[string]history.Operation // by order, without replays
-	byKey  map[key]history.Operation    // the first purchase of each
+	byKey  map[key]history.Operation    // the first purchase of each key
 
-	found []string // by the check that runs
+	found []string // violations of the running check
 }
 
 type key struct{ buyer, key string }
@@ -97,7 +97,7 @@ func newRecord(h *history.History) *record {
 	return r
 }
 
-// broken notes a violation of the check that runs.
+// broken notes a violation of the running check.
 func (r *record) broken(format string, values ...any) {
 	r.found = append(r.found, fmt.Sprintf(format, values...))
 }
@@ -112,7 +112,7 @@ func receipts(r *record) {
 	for id, o := range r.placed {
 		kept, there := r.Orders[id]
 		if !there {
-			r.broken("order %s is not there: %v", id, o)
+			r.broken("order %s is missing: %v", id, o)
 			continue
 		}
 		want := map[string]int64{}
@@ -120,7 +120,7 @@ func receipts(r *record) {
 			want[line.SKU] = line.Units
 		}
 		if kept.Buyer != o.Buyer || !maps.Equal(kept.Units, want) {
-			r.broken("order %s is %+v, and was acknowledged otherwise: %v", id, kept, o)
+			r.broken("order %s is %+v, but was acknowledged differently: %v", id, kept, o)
 		}
 		for sku, units := range want {
 			if rows := reserved[id+sku]; !slices.Equal(rows, []history.Level{{Available: -units, Reserved: units}}) {
@@ -141,9 +141,9 @@ func keys(r *record) {
 		case twice:
 			r.broken("key %s has two orders, %s and %s", kept.Key, id, other)
 		case !asked:
-			r.broken("order %s has the key %s, which no request had", id, kept.Key)
+			r.broken("order %s has the key %s, but no request had this key", id, kept.Key)
 		case o.Outcome == history.SoldOut || o.Outcome == history.Rejected:
-			r.broken("order %s is there, and its buyer was refused: %v", id, o)
+			r.broken("order %s exists, but its buyer was refused: %v", id, o)
 		}
 	}
 	for _, o := range r.Operations {
@@ -180,16 +180,16 @@ func levels(r *record) {
 	for _, sku := range r.SKUs.All() {
 		l := r.Levels[sku]
 		if l != folded[sku] {
-			r.broken("%s has %+v, its ledger adds up to %+v", sku, l, folded[sku])
+			r.broken("%s has %+v, but its ledger adds up to %+v", sku, l, folded[sku])
 		}
 		if l != want[sku] || min(l.Available, l.Reserved, l.Sold) < 0 {
-			r.broken("%s has %+v, its deliveries and orders add up to %+v", sku, l, want[sku])
+			r.broken("%s has %+v, but its deliveries and orders add up to %+v", sku, l, want[sku])
 		}
 	}
 }
 
-// fences reads the reservations of the ledger in the order of their ids. Each id was made while its transaction had the row of
-// the SKU locked, and begins with the time in milliseconds.
+// fences reads the reservations of the ledger in the order of their ids. An id begins with the time in milliseconds,
+// and was made while its transaction had locked the row of the SKU.
 func fences(r *record) {
 	if r.ClocksApart {
 		return
@@ -209,10 +209,10 @@ func fences(r *record) {
 	}
 }
 
-// refusals counts, for the time of each refused request, the units that other orders may have held at any moment: an
-// order may hold its units from the first request for it until the first answer that it is cancelled or has expired. An
-// order without such an answer may have held them to the end, and units that were brought in count from the answer on.
-// Whatever is free by that count was free.
+// refusals counts, for the time of each refused request, the units that other orders may have held. An order may hold
+// its units from its first request until the first answer that it is cancelled or has expired, or, without such an
+// answer, until the end. Restocked units count from the answer on. The units that are free by this count were certainly
+// free.
 func refusals(r *record) {
 	type change struct {
 		at    time.Duration
@@ -282,7 +282,7 @@ func ends(r *record) {
 	}
 	for id, kept := range r.Orders {
 		if (kept.Status == "paid" || kept.Status == "cancelled") && !asked[kept.Status+id] {
-			r.broken("order %s is %s, which no request asked for", id, kept.Status)
+			r.broken("order %s is %s, but no request asked for that", id, kept.Status)
 		}
 		if kept.Status == "pending" {
 			r.broken("order %s has not expired", id)
@@ -295,19 +295,19 @@ func ends(r *record) {
 		}
 		slices.Sort(want)
 		if slices.Sort(ended[id]); !slices.Equal(want, ended[id]) {
-			r.broken("order %s is %s, and its ledger has %v", id, kept.Status, ended[id])
+			r.broken("order %s is %s, but its ledger has %v", id, kept.Status, ended[id])
 		}
 	}
 	for _, o := range r.Operations {
 		kept, there := r.Orders[o.OrderID]
 		answered := o.Outcome == history.Paid || o.Outcome == history.Cancelled || o.Outcome == history.Expired
 		if answered && (!there || kept.Status != string(o.Outcome)) {
-			r.broken("order %s is %q, and its buyer was answered %s: %v", o.OrderID, kept.Status, o.Outcome, o)
+			r.broken("order %s is %q, but its buyer was answered %s: %v", o.OrderID, kept.Status, o.Outcome, o)
 		}
 	}
 }
 
-// payments expects a payment for each paid order also where the buyer's own word counts.
+// payments expects one payment for each paid order, even if its buyer paid without a payment service.
 func payments(r *record) {
 	outcomes := map[string]history.Outcome{
 		"": history.Paid, "already-paid": history.PaidTwice, "amount-mismatch": history.Mismatch,
@@ -325,7 +325,7 @@ func payments(r *record) {
 	}
 	for id, kept := range r.Orders {
 		if n := pays[id]; n != 1 && kept.Status == "paid" || n > 0 && kept.Status != "paid" {
-			r.broken("order %s is %s, and has %d payments", id, kept.Status, n)
+			r.broken("order %s is %s, but has %d payments", id, kept.Status, n)
 		}
 	}
 	first := map[string]history.Operation{}
@@ -353,7 +353,7 @@ func outcomes(r *record) {
 			r.broken("%s, after %d requests: %v", o.Outcome, len(o.Requests), o)
 		}
 		for _, request := range o.Requests {
-			// The clients stay below each limit that is answered with 429.
+			// The clients stay below all limits that are answered with 429.
 			if strings.HasPrefix(request.Answer, "500") || strings.HasPrefix(request.Answer, "429") {
 				r.broken("shop %d answered %s: %v", request.Shop+1, request.Answer, o)
 			}
@@ -363,7 +363,7 @@ func outcomes(r *record) {
 
 func recovery(r *record) {
 	if r.Recovery > within {
-		r.broken("not every shop sold again within %v, but after %v, or not at all", within, r.Recovery.Round(time.Millisecond))
+		r.broken("not every shop sold again within %v: it took %v, or never happened", within, r.Recovery.Round(time.Millisecond))
 	}
 }
 
@@ -391,8 +391,8 @@ func unnoticed(r *record) {
 
 func audit(r *record) { r.found = r.Findings }
 
-// linearizable has Porcupine look for a sequence of the operations on the SKU Few, each at one moment between its request
-// and its answer, in which every answer is true of a plain counter.
+// linearizable lets Porcupine look for a sequence of the operations on the SKU Few in which every answer is true of a plain
+// counter. Each operation takes place at one moment between its request and its answer.
 func linearizable(r *record) {
 	few := r.SKUs.Few
 	model := porcupine.Model{
@@ -416,20 +416,20 @@ func linearizable(r *record) {
 			continue
 		}
 		switch o.Outcome {
-		case history.Placed: // whichever of its requests it was
+		case history.Placed: // by any of its requests
 			add(o.Sent(), o.Last().Answered, -units, false)
-		case history.SoldOut: // by the last: one before that had an effect would have been replayed
+		case history.SoldOut: // by the last request: if an earlier one had had an effect, the answer would be a replay
 			add(o.Last().Sent, o.Last().Answered, -units, true)
 		case history.Cancelled:
 			add(o.Sent(), o.Last().Answered, units, false)
 			ended[o.OrderID] = true
-		case history.Expired: // at some moment since it was placed
+		case history.Expired: // at some moment after it was placed
 			add(r.placed[o.OrderID].Sent(), o.Last().Answered, units, false)
 			ended[o.OrderID] = true
-		default: // takes nothing, and gives nothing back
+		default: // takes no units, and gives none back
 		}
 	}
-	for id, kept := range r.Orders { // whose beginning or end no buyer was answered
+	for id, kept := range r.Orders { // adds orders whose beginning or end no answer told
 		o := r.byKey[key{kept.Buyer, kept.Key}]
 		if units := kept.Units[few]; units > 0 && len(o.Requests) > 0 {
 			if o.Outcome == history.Unknown {

@@ -1,5 +1,5 @@
-// Package history is what is known of a shop that sold while something was broken: what its clients asked and were
-// answered, and the rows that the shop has kept.
+// Package history records a shop that sold during a fault: the requests of its clients with the answers, and the rows
+// that the shop has kept.
 package history
 
 import (
@@ -14,7 +14,7 @@ import (
 	"example.com/shop/loadtest/shopclient"
 )
 
-// Kind is what a client wants.
+// Kind is the kind of an operation.
 type Kind string
 
 // The kinds of operations.
@@ -23,48 +23,48 @@ const (
 	Pay     Kind = "pay"
 	Cancel  Kind = "cancel"
 	Look    Kind = "look"
-	Pry     Kind = "pry" // look at another buyer's order
+	Pry     Kind = "pry" // a look at another buyer's order
 	Restock Kind = "restock"
-	Fail    Kind = "fail"    // the payment provider says that a payment has failed
-	Release Kind = "release" // the same, and the order is to be cancelled
-	Extend  Kind = "extend"  // let an order hold its units for longer while a payment is under way
+	Fail    Kind = "fail"    // the payment provider reports a failed payment
+	Release Kind = "release" // the same, and the order is cancelled
+	Extend  Kind = "extend"  // an order holds its units for longer while a payment is under way
 )
 
-// Outcome is what an operation came to, by the answers that its client had.
+// Outcome is the outcome of an operation, by the answers that its client got.
 type Outcome string
 
 // The outcomes. All but Unknown are final.
 const (
-	Unknown   Outcome = "unknown" // no answer said what became of it
+	Unknown   Outcome = "unknown" // no answer was final
 	Placed    Outcome = "placed"
 	SoldOut   Outcome = "sold-out"
 	Paid      Outcome = "paid"
 	Cancelled Outcome = "cancelled"
-	Expired   Outcome = "expired" // the order to pay or cancel was not paid in time
+	Expired   Outcome = "expired" // the order was not paid in time
 	Restocked Outcome = "restocked"
 	Extended  Outcome = "extended"
-	Pending   Outcome = "pending"         // an order that was looked at
-	NotThere  Outcome = "not-there"       // for a buyer, an order of another
-	PaidTwice Outcome = "already-paid"    // the payment is to be refunded: another one has paid the order
-	Mismatch  Outcome = "amount-mismatch" // the payment is to be refunded: it is not the order's total
+	Pending   Outcome = "pending"         // of a look at an order
+	NotThere  Outcome = "not-there"       // of a look at another buyer's order
+	PaidTwice Outcome = "already-paid"    // the payment must be refunded: another payment has paid the order
+	Mismatch  Outcome = "amount-mismatch" // the payment must be refunded: it is not the order's total
 	Rejected  Outcome = "rejected"        // any other final answer, which no correct client should get
 )
 
-// Operation is what a client wants done, and the requests that it took. They have the same idempotency key, if any,
-// and each is sent after the answer to the one before it.
+// Operation is an operation of a client, with its requests. They have the same idempotency key, if any, and each is
+// sent after the answer to the one before.
 type Operation struct {
 	Kind     Kind              `json:"kind"`
 	Buyer    string            `json:"buyer,omitempty"` // empty for the operator
 	Key      string            `json:"key,omitempty"`
 	Lines    []shopclient.Line `json:"lines,omitempty"`
-	OrderID  string            `json:"order_id,omitempty"` // as it was acknowledged, or is to be ended or looked at
+	OrderID  string            `json:"order_id,omitempty"` // the acknowledged order, or the order to end or look at
 	Expires  time.Time         `json:"expires,omitzero"`   // of that order, as it was acknowledged
 	Outcome  Outcome           `json:"outcome"`
-	Replay   bool              `json:"replay,omitempty"` // a buyer asks again for what it has, or a provider says again what it said
+	Replay   bool              `json:"replay,omitempty"` // a buyer repeats an answered request, or a provider repeats a report
 	Requests []Request         `json:"requests"`
 
 	PaymentID string           `json:"payment_id,omitempty"` // of the provider
-	Amount    shopclient.Money `json:"amount,omitzero"`      // of that payment, or of an order, as it was acknowledged
+	Amount    shopclient.Money `json:"amount,omitzero"`      // of the payment, or of the order, as it was acknowledged
 }
 
 // Request is one try. Its times are since the start of the history, by the clock of this process.
@@ -72,16 +72,16 @@ type Request struct {
 	Shop     int           `json:"shop"`
 	Sent     time.Duration `json:"sent_ns"`
 	Answered time.Duration `json:"answered_ns"`
-	Answer   string        `json:"answer"` // its status and problem, or why there was none
+	Answer   string        `json:"answer"` // status and problem, or the reason why there was no answer
 }
 
-// Sent is when the operation may first have had an effect.
+// Sent returns the time from which the operation may have had an effect.
 func (o Operation) Sent() time.Duration { return o.Requests[0].Sent }
 
-// Last is the request whose answer was final.
+// Last returns the last request, whose answer was final.
 func (o Operation) Last() Request { return o.Requests[len(o.Requests)-1] }
 
-// Units is how many units of the SKU an order has.
+// Units returns the number of units of the SKU in the order.
 func (o Operation) Units(sku string) int64 {
 	for _, line := range o.Lines {
 		if line.SKU == sku {
@@ -91,7 +91,7 @@ func (o Operation) Units(sku string) int64 {
 	return 0
 }
 
-// String shows an operation in a violation.
+// String describes an operation for a violation.
 func (o Operation) String() string {
 	round := func(d time.Duration) time.Duration { return d.Round(100 * time.Microsecond) }
 	last := o.Last()
@@ -99,30 +99,30 @@ func (o Operation) String() string {
 		o.Kind, cmp.Or(o.Buyer, "the operator"), cmp.Or(o.Key, o.PaymentID), last.Shop+1, round(last.Sent), round(last.Answered), last.Answer)
 }
 
-// History is one run: what was broken, when, and what the clients saw. Many goroutines may Add to it at once.
+// History is one run: the fault, its times, and the clients' operations. Many goroutines may call Add at once.
 type History struct {
 	Fault       string           `json:"fault"`
 	Seed        uint64           `json:"seed"`
 	Servers     string           `json:"servers"`
-	Name        string           `json:"name"` // with which the names of its SKUs and buyers begin
+	Name        string           `json:"name"` // begins the names of its SKUs and buyers
 	SKUs        SKUs             `json:"skus"`
-	Supplied    map[string]int64 `json:"supplied"`     // units of each SKU that were there at the start
-	Broken      time.Duration    `json:"broken_ns"`    // when the fault began, since the start as all times
-	Replaced    time.Duration    `json:"replaced_ns"`  // when another server had taken over; 0 if none did
-	Healed      time.Duration    `json:"healed_ns"`    // when all was as before
-	Recovery    time.Duration    `json:"recovery_ns"`  // until each shop had sold again, after Replaced or Healed: the longer one
-	Ended       time.Duration    `json:"ended_ns"`     // when clients began nothing new any more
+	Supplied    map[string]int64 `json:"supplied"`     // units of each SKU at the start
+	Broken      time.Duration    `json:"broken_ns"`    // when the fault began; all times are since the start
+	Replaced    time.Duration    `json:"replaced_ns"`  // when another server had taken over; 0 if none has
+	Healed      time.Duration    `json:"healed_ns"`    // when the fault had ended
+	Recovery    time.Duration    `json:"recovery_ns"`  // from Replaced or Healed until each shop had sold again, whichever is longer
+	Ended       time.Duration    `json:"ended_ns"`     // when clients stopped beginning operations
 	Gap         time.Duration    `json:"gap_ns"`       // the longest time without an acknowledged order
-	Sold        int              `json:"orders"`       // orders that were acknowledged
+	Sold        int              `json:"orders"`       // acknowledged orders
 	Kills       int              `json:"kills"`        // of shops and servers
-	Commits     int              `json:"commits"`      // that got no answer
-	ClocksApart bool             `json:"clocks_apart"` // those of the shops
+	Commits     int              `json:"commits"`      // commits without an answer
+	ClocksApart bool             `json:"clocks_apart"` // the shops' clocks differ
 	Unnoticed   bool             `json:"unnoticed"`    // no request may fail
-	LockAlone   bool             `json:"lock_alone"`   // nothing but the lock, or a shop that holds leases, is broken; not on SQLite
-	Strategies  []string         `json:"strategies"`   // of the shops, which take turns
-	Undecided   bool             `json:"undecided"`    // Porcupine has searched for too long
+	LockAlone   bool             `json:"lock_alone"`   // only the lock, or a shop that holds leases, is broken; not on SQLite
+	Strategies  []string         `json:"strategies"`   // distributed over the shops
+	Undecided   bool             `json:"undecided"`    // Porcupine's search took too long
 	Findings    []string         `json:"-"`            // of the shop's own audit, at the end
-	Refused     map[string]bool  `json:"-"`            // the ids of payments that the operator is to see refunded
+	Refused     map[string]bool  `json:"-"`            // ids of payments that the operator must refund
 	Violations  []Violation      `json:"violations"`
 	Operations  []Operation      `json:"operations,omitempty"` // in the order of their first requests
 	Books       `json:"-"`
@@ -131,18 +131,18 @@ type History struct {
 	mu    sync.Mutex
 }
 
-// Violation is a promise that was broken.
+// Violation is a broken promise.
 type Violation struct {
 	Check  string `json:"check"`
 	Detail string `json:"detail"`
 }
 
-// SKUs are those of one history, by what they are for.
+// SKUs are the SKUs of one history, by purpose.
 type SKUs struct {
 	Deep string `json:"deep"` // never sold out: its sales show that the shop sells
 	Hot  string `json:"hot"`  // few units, which come back and are restocked
-	Cold string `json:"cold"` // sold in carts, with the hot one
-	Few  string `json:"few"`  // few units, in orders of their own that end at once: what Porcupine judges
+	Cold string `json:"cold"` // sold in carts, together with Hot
+	Few  string `json:"few"`  // few units, in orders of their own that end at once, for Porcupine
 }
 
 // All lists the SKUs.
@@ -151,7 +151,7 @@ func (s SKUs) All() []string { return []string{s.Deep, s.Hot, s.Cold, s.Few} }
 // Begin starts the clock.
 func (h *History) Begin() { h.start = time.Now() }
 
-// Now is the time since the start.
+// Now returns the time since the start.
 func (h *History) Now() time.Duration { return time.Since(h.start) }
 
 // Add records an operation that has ended.
@@ -161,7 +161,7 @@ func (h *History) Add(o Operation) {
 	h.Operations = append(h.Operations, o)
 }
 
-// Sales returns the acknowledged orders in the sequence of their answers.
+// Sales returns the acknowledged orders in the order of their answers.
 func (h *History) Sales() []Operation {
 	h.mu.Lock()
 	sales := slices.Clone(h.Operations)
@@ -171,7 +171,8 @@ func (h *History) Sales() []Operation {
 	return sales
 }
 
-// SoldSince returns when n shops had acknowledged an order of Deep that was sent after that time; 0 if one has not.
+// SoldSince returns the time at which n shops had acknowledged an order of Deep that was sent after the given time, or 0 if
+// fewer have.
 func (h *History) SoldSince(after time.Duration, n int) time.Duration {
 	sold := map[int]bool{} // by shop
 	for _, o := range h.Sales() {
@@ -202,7 +203,7 @@ func (h *History) End(n int) {
 	}
 }
 
-// Books are the rows that the shop has kept of a history's SKUs and buyers, read in one transaction.
+// Books are the shop's rows of a history's SKUs and buyers, read in one transaction.
 type Books struct {
 	Orders    map[string]Order   // by id
 	Movements []Movement         // in the order of their ids
@@ -217,28 +218,28 @@ type Order struct {
 	Total              shopclient.Money
 }
 
-// Payment is a payment of an order. An empty Refusal: it pays the order.
+// Payment is a payment of an order. With an empty Refusal, it pays the order.
 type Payment struct {
 	OrderID, Refusal string
 	Amount           shopclient.Money
 }
 
-// Movement is a row of the stock ledger: what it adds to the counts of its SKU.
+// Movement is a row of the stock ledger, with the numbers that it adds to the counts of its SKU.
 type Movement struct {
 	ID, SKU, Kind, OrderID string
 	Level
 	Fence int64
 }
 
-// Level is how many units there are.
+// Level has the numbers of units of a SKU.
 type Level struct{ Supplied, Available, Reserved, Sold int64 }
 
-// Plus adds up.
+// Plus returns the sum of two levels.
 func (l Level) Plus(m Level) Level {
 	return Level{l.Supplied + m.Supplied, l.Available + m.Available, l.Reserved + m.Reserved, l.Sold + m.Sold}
 }
 
-// Read reads the books. A database that has just recovered has half a minute for it.
+// Read reads the books. A database that has just recovered has half a minute.
 func (h *History) Read(ctx context.Context, db *sql.DB) error {
 	ctx, cancel := context.WithTimeout(ctx, 30*time.Second)
 	defer cancel()
@@ -257,7 +258,7 @@ func (h *History) Read(ctx context.Context, db *sql.DB) error {
 	for _, rows := range []struct {
 		query string
 		into  []any
-		keep  func() // what was read into the variables
+		keep  func() // keeps the row in the variables
 	}{{
 		"SELECT name, supplied, available, reserved, sold FROM skus WHERE name LIKE ?",
 		[]any{&sku, &l.Supplied, &l.Available, &l.Reserved, &l.Sold},
@@ -290,7 +291,7 @@ func (h *History) Read(ctx context.Context, db *sql.DB) error {
 	return nil
 }
 
-// each keeps each row of a query about the SKUs or the buyers of the history.
+// each calls keep for each row of a query about the SKUs or the buyers of the history.
 func (h *History) each(ctx context.Context, tx *sql.Tx, query string, into []any, keep func()) error {
 	r, err := tx.QueryContext(ctx, query, h.Name+"-%")
 	if err != nil {

@@ -1,4 +1,5 @@
-// Package system is what the fault suite breaks: shops in processes of their own, their servers, and the network between.
+// Package system is the system that the fault suite breaks: shops in processes of their own, their servers, and the network
+// between them.
 package system
 
 import (
@@ -22,18 +23,18 @@ import (
 	"example.com/shop/loadtest/shops"
 )
 
-// What the shops are started with.
+// Settings of all shops.
 const (
 	Instances     = 3                      // of the shop
-	LockTTL       = 600 * time.Millisecond // of shops that are not patient: a fault that outlasts a lease does not take long
-	PayExtension  = time.Second            // for which an extended order holds its units: the least that a shop takes
-	ClockVariable = "FAULTS_CLOCK"         // the environment variable with the seconds that a shop's clock is ahead
+	LockTTL       = 600 * time.Millisecond // of shops that are not patient, so that a fault outlasts a lease soon
+	PayExtension  = time.Second            // time by which a hold is extended: the minimum of a shop
+	ClockVariable = "FAULTS_CLOCK"         // environment variable: the seconds by which a shop's clock is ahead
 )
 
-// Kind is which servers there are.
+// Kind names a set of servers.
 type Kind string
 
-// The kinds. All but Embedded run in containers, and have a Redis and what they are named after.
+// The kinds. All but Embedded run in containers, and have a Redis.
 const (
 	Embedded Kind = "embedded" // a SQLite file, and Redis' protocol in this process
 	MySQL    Kind = "mysql"    // MySQL with durable commits
@@ -47,16 +48,16 @@ const (
 // Settings say which system to open.
 type Settings struct {
 	Kind       Kind
-	Strategies string // by which the shops take turns to sell, with commas
-	Patient    bool   // the shops keep their own time limits, so that a busy machine breaks no lease
+	Strategies string // of the shops, separated by commas
+	Patient    bool   // the shops have their default time limits, so that a busy machine breaks no lease
 	ClockMoves bool   // the program reads ClockVariable
 }
 
-// System is running shops and servers. One goroutine breaks it; clients may use the shops meanwhile.
+// System has the running shops and servers. One goroutine breaks it; clients may use the shops meanwhile.
 type System struct {
 	Settings
 	Shops      []*Shop
-	DB         *sql.DB // past all that can be broken, but for the servers themselves
+	DB         *sql.DB // bypasses the links of the shops
 	MySQL      []*testserver.Server
 	Redis      Server // nil for Sentinel and Cluster
 	Group      *testserver.MySQLGroup
@@ -76,7 +77,7 @@ type Server interface {
 
 // Open starts shops and their servers.
 func Open(ctx context.Context, program shops.Program, settings Settings) (s *System, err error) {
-	// Orders expire within a history, and a load balancer has time to see that an instance is about to end.
+	// Orders expire within a history, and clients have time to notice that an instance is about to end.
 	flags := []string{"--log-level=error", "--reconcile-at=off", "--pay-within=1s", "--pay-extension=" + PayExtension.String(), "--rate-limit=100000"}
 	if settings.Patient {
 		flags = append(flags, "--drain-delay=2s")
@@ -97,7 +98,7 @@ func Open(ctx context.Context, program shops.Program, settings Settings) (s *Sys
 	return s, nil
 }
 
-// Close stops all: the shops together, then the rest, the last first.
+// Close stops the shops, all together, and then the other parts, the last first.
 func (s *System) Close() error {
 	var all errgroup.Group
 	for _, shop := range s.Shops {
@@ -106,7 +107,7 @@ func (s *System) Close() error {
 	return errors.Join(all.Wait(), s.Undo.Close())
 }
 
-// AwaitReady returns when all shops are ready to sell. None of them is stopped.
+// AwaitReady returns when all shops are ready to sell. No shop may be stopped.
 func (s *System) AwaitReady(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, time.Minute)
 	defer cancel()
@@ -123,7 +124,7 @@ func (s *System) AwaitReady(ctx context.Context) error {
 	return nil
 }
 
-// Primary returns the MySQL that takes writes; nil without one.
+// Primary returns the MySQL that takes writes, or nil if there is no MySQL.
 func (s *System) Primary(ctx context.Context) (*testserver.Server, error) {
 	switch {
 	case s.Group != nil:
@@ -134,7 +135,7 @@ func (s *System) Primary(ctx context.Context) (*testserver.Server, error) {
 	return nil, nil
 }
 
-// opened starts something that the system closes.
+// opened starts a part that the system closes.
 func opened[T interface{ Close() error }](ctx context.Context, s *System, start func(context.Context) (T, error)) (T, error) {
 	t, err := start(ctx)
 	if err == nil {
@@ -179,7 +180,7 @@ func (s *System) openMySQL(ctx context.Context) (err error) {
 		}
 		shop.env = append(shop.env, "SHOP_MYSQL="+linked+"&innodb_lock_wait_timeout=1")
 	}
-	s.dsn, _, err = s.linkMySQL(ctx, dsn) // a server that is started again may have another address
+	s.dsn, _, err = s.linkMySQL(ctx, dsn) // the link stays if a restarted server has another address
 	return err
 }
 
@@ -203,7 +204,8 @@ func (s *System) link(ctx context.Context, to func() string, sql bool) (*testser
 	return link, err
 }
 
-// openRedis starts Redis, with a link from each shop. Sentinels and the nodes of a Cluster name addresses past a link.
+// openRedis starts Redis, with a link from each shop. There are no links to Sentinels and Clusters, which announce the
+// addresses of servers.
 func (s *System) openRedis(ctx context.Context) (err error) {
 	switch s.Kind {
 	case Sentinel:
@@ -230,7 +232,7 @@ func (s *System) openRedis(ctx context.Context) (err error) {
 	return err
 }
 
-// embedded is Redis' protocol in this process. Killed and restarted, it is empty and has another address.
+// embedded is Redis' protocol in this process. After a restart it is empty and has another address.
 type embedded struct {
 	addr atomic.Value // a string
 	stop func() error
@@ -257,7 +259,7 @@ func (e *embedded) Do(_ context.Context, f testserver.Fault) error {
 	return err
 }
 
-// openDatabase makes the tables.
+// openDatabase opens the database and creates the tables.
 func (s *System) openDatabase(ctx context.Context) error {
 	settings := app.Default().DatabaseSettings
 	settings.MySQL = s.dsn
@@ -295,16 +297,16 @@ func (s *System) openShops(ctx context.Context) error {
 type Shop struct {
 	SQL   []*testserver.Link // to each database server; none to a SQLite file
 	Redis *testserver.Link   // nil for Sentinels and a Cluster
-	Clock time.Duration      // how far a process that is started is ahead, if it was built to read ClockVariable
+	Clock time.Duration      // by which the clock of the next process is ahead, if the program reads ClockVariable
 
-	// Process is nil while clients are to avoid the shop. While it is killed or paused, they still try to reach it.
+	// Process is nil while clients avoid the shop. They still try to reach a killed or paused process.
 	Process atomic.Pointer[shops.Process]
 
 	program    shops.Program
 	env, flags []string
 }
 
-// Client returns a client of the shop; nil while clients are to avoid it.
+// Client returns a client of the shop, or nil while clients avoid the shop.
 func (s *Shop) Client(conns *http.Client) *shopclient.Client {
 	if process := s.Process.Load(); process != nil {
 		return process.Client(conns)
@@ -322,7 +324,7 @@ func (s *Shop) Start(ctx context.Context) error {
 	return err
 }
 
-// Stop ends the process as an operator does. Clients avoid it as soon as it is not ready any more.
+// Stop ends the process as an operator does. Clients avoid the shop as soon as it is not ready any more.
 func (s *Shop) Stop(ctx context.Context) error {
 	process := s.Process.Load()
 	if process == nil {

@@ -1,6 +1,7 @@
-// Package traffic is the clients of a shop that is being broken. They buy, pay, cancel, let orders expire, look at their own
-// orders and at other buyers' orders, ask again with the same key, and restock. All random choices come from a seed. A client
-// insists on a final answer as the buyers of loadtest/crowd do, whatever is broken, and records each request.
+// Package traffic has the clients of a shop during a fault. They buy, pay, cancel, let orders expire, look at their own
+// orders and at other buyers' orders, repeat requests with the same key, and restock. All random choices come from a
+// seed. During any fault, a client insists on a final answer, as the buyers of loadtest/crowd do, and records each
+// request.
 package traffic
 
 import (
@@ -22,16 +23,16 @@ import (
 )
 
 const (
-	fewBuyers = 4 // more at once would be more sequences of events than Porcupine can try
+	fewBuyers = 4 // more buyers would make more sequences of events than Porcupine can try
 
-	requestLimit = 3 * time.Second  // then the outcome is unknown, and the client asks again
+	requestLimit = 3 * time.Second  // after which the outcome is unknown, and the client asks again
 	patientLimit = 20 * time.Second // of patient clients
-	settleLimit  = 40 * time.Second // for the last answers once the traffic ends
+	settleLimit  = 40 * time.Second // for the last answers after the end of the traffic
 	restockEvery = 150 * time.Millisecond
-	forgetEvery  = 400 * time.Millisecond // at most, by one buyer, who may have ten pending orders
+	forgetEvery  = 400 * time.Millisecond // shortest time between two forgotten orders of a buyer, who may have ten pending
 )
 
-// Supply puts the SKUs of a history up for sale. A buyer may have one of the Few, and no correct client wants more.
+// Supply puts the SKUs of a history up for sale. A buyer may have one unit of Few, and no correct client wants more.
 func Supply(ctx context.Context, operator *shopclient.Client, h *history.History) error {
 	h.Supplied = map[string]int64{h.SKUs.Deep: 1_000_000, h.SKUs.Hot: 20, h.SKUs.Cold: 100_000, h.SKUs.Few: 3}
 	for sku, units := range h.Supplied {
@@ -46,11 +47,11 @@ func Supply(ctx context.Context, operator *shopclient.Client, h *history.History
 type Traffic struct {
 	History   *history.History
 	Shops     []*system.Shop
-	Buyers    int  // of Deep, Hot and Cold, besides those of Few, one of Deep, and one who pays late
-	ForgetKey bool // a mistake: a request that is sent again has a new idempotency key
+	Buyers    int  // of Deep, Hot and Cold, in addition to those of Few, one of Deep, and one who pays late
+	ForgetKey bool // a mistake: a repeated request has a new idempotency key
 
 	conns *http.Client
-	turns atomic.Int64 // of the shops
+	turns atomic.Int64 // number of requests, which go to the shops in turn
 }
 
 // Start sends requests until end is called, which waits for the last answers.
@@ -90,14 +91,14 @@ func (t *Traffic) Start(ctx context.Context) (end func()) {
 type client struct {
 	*Traffic
 	name   string
-	asking context.Context //nolint:containedctx // of all its requests
+	asking context.Context //nolint:containedctx // of all requests
 	dice   *rand.Rand
 	keys   int
-	forgot time.Time           // the last order that was left to expire
-	told   []history.Operation // what the provider has said of payments
+	forgot time.Time           // time of the last forgotten order
+	told   []history.Operation // the provider's reports of payments
 }
 
-// shop buys something, and pays, cancels or forgets it.
+// shop places an order, and pays, cancels or forgets it.
 func (c *client) shop() {
 	skus := c.History.SKUs
 	lines := []shopclient.Line{{SKU: skus.Hot, Units: 1}, {SKU: skus.Cold, Units: 2}}
@@ -123,10 +124,10 @@ func (c *client) shop() {
 	}
 	switch n := c.dice.IntN(10); {
 	case n < 2 && time.Since(c.forgot) > forgetEvery:
-		c.forgot = time.Now() // it expires
+		c.forgot = time.Now() // the order expires
 	case n < 5:
 		c.pay(held)
-	case n == 5: // both at once: the order ends as one of them
+	case n == 5: // both at once: exactly one of them ends the order
 		var both sync.WaitGroup
 		both.Go(func() { c.pay(held) })
 		c.cancel(held)
@@ -146,7 +147,7 @@ func (c *client) shop() {
 	}
 }
 
-// takeFew buys one of the few, and gives it back before it may buy another.
+// takeFew buys a unit of Few, and gives it back before it may buy another.
 func (c *client) takeFew() {
 	c.take(c.History.SKUs.Few)
 	shopclient.Pause(c.asking, 30*time.Millisecond)
@@ -163,7 +164,7 @@ func (c *client) take(sku string) {
 	}
 }
 
-// payLate buys something, and pays around the moment at which it expires.
+// payLate places an order, and pays around the moment at which the order expires.
 func (c *client) payLate() {
 	o := c.buy(shopclient.Line{SKU: c.History.SKUs.Deep, Units: 1})
 	around := time.Duration(c.dice.IntN(100)-50) * time.Millisecond
@@ -175,7 +176,7 @@ func (c *client) payLate() {
 	}
 }
 
-// extend lets some orders hold their units for longer. It reports whether the order could still be paid.
+// extend extends the hold of some orders. It reports whether the order can still be paid.
 func (c *client) extend(placed history.Operation) (held history.Operation, ok bool) {
 	if c.dice.IntN(6) > 0 {
 		return placed, true
@@ -185,15 +186,15 @@ func (c *client) extend(placed history.Operation) (held history.Operation, ok bo
 	return placed, o.Outcome == history.Extended
 }
 
-// pay pays for an order. A provider may also repeat itself, charge twice, take a wrong amount, or say that a payment has
-// failed. Its messages come in any order, and some at once.
+// pay pays for an order. A provider may also repeat its report, charge twice, take a wrong amount, or report a failed
+// payment. Its messages come in any order, and some at once.
 func (c *client) pay(o history.Operation) {
 	payment := about(history.Pay, o)
 	payment.PaymentID, payment.Amount = "pi-"+o.Key, o.Amount
 	messages := []history.Operation{payment}
 	switch other := payment; c.dice.IntN(8) {
 	case 0:
-		payment.Replay = true // whichever comes first
+		payment.Replay = true // either may come first
 		messages = []history.Operation{payment, payment}
 	case 1:
 		other.PaymentID += "-twice"
@@ -224,7 +225,7 @@ func (c *client) pay(o history.Operation) {
 	all.Wait()
 }
 
-// repeat has the provider say again what it said of a payment, however long ago.
+// repeat lets the provider repeat a report of a payment, however old it is.
 func (c *client) repeat() {
 	if len(c.told) > 0 {
 		o := c.told[c.dice.IntN(len(c.told))]
@@ -233,12 +234,12 @@ func (c *client) repeat() {
 	}
 }
 
-// about is an operation on an order.
+// about returns an operation on an order.
 func about(kind history.Kind, placed history.Operation) history.Operation {
 	return history.Operation{Kind: kind, Buyer: placed.Buyer, Lines: placed.Lines, OrderID: placed.OrderID, Expires: placed.Expires}
 }
 
-// restock brings hot units in.
+// restock brings in units of Hot.
 func (c *client) restock() {
 	shopclient.Pause(c.asking, restockEvery)
 	c.insist(history.Operation{Kind: history.Restock, Key: c.key(), Lines: []shopclient.Line{{SKU: c.History.SKUs.Hot, Units: 4}}})
@@ -251,7 +252,7 @@ func (c *client) buy(lines ...shopclient.Line) history.Operation {
 // cancel cancels an order, as its buyer.
 func (c *client) cancel(placed history.Operation) {
 	o := about(history.Cancel, placed)
-	if c.keys%2 == 0 { // the other half goes without
+	if c.keys%2 == 0 { // the other half has no key
 		o.Key = "cancel-" + placed.Key
 	}
 	c.insist(o)
@@ -262,7 +263,7 @@ func (c *client) key() string {
 	return fmt.Sprintf("%s-%d", c.name, c.keys)
 }
 
-// insist asks one shop after the other until the answer is final. It records the operation and returns it with its outcome.
+// insist asks one shop after the other until an answer is final. It records the operation and returns it with its outcome.
 func (c *client) insist(o history.Operation) history.Operation {
 	asked := o
 	late := o.Kind == history.Pay && !o.Replay && time.Now().After(o.Expires)
@@ -296,7 +297,7 @@ func (c *client) insist(o history.Operation) history.Operation {
 	return o
 }
 
-// nextShop returns the shop whose turn it is, past those to be avoided; no client once the traffic has ended.
+// nextShop returns the next shop that clients do not avoid. After the end of the traffic, client is nil.
 func (c *client) nextShop() (shop int, client *shopclient.Client) {
 	for c.asking.Err() == nil {
 		shop = int(c.turns.Add(1)) % len(c.Shops)
@@ -328,7 +329,7 @@ func (c *client) ask(shop *shopclient.Client, o history.Operation) (shopclient.A
 	}
 }
 
-// wrong reports whether an answer cannot be true of what was asked. late: a payment that was begun after the order's end.
+// wrong reports whether an answer cannot be true of the operation. late: the payment began after the order's end.
 func wrong(asked history.Operation, outcome history.Outcome, a shopclient.Answer, late bool) bool {
 	o, expires := a.Order, asked.Expires
 	if asked.Kind == history.Extend {
@@ -343,7 +344,7 @@ func wrong(asked history.Operation, outcome history.Outcome, a shopclient.Answer
 		outcome != history.Unknown && asked.PaymentID != "" && a.Problem.Refund == (outcome == history.Paid)
 }
 
-// outcome is what an answer says of an operation. Unknown: the client has to ask again.
+// outcome returns the outcome that an answer tells. Unknown: the client has to ask again.
 func outcome(kind history.Kind, a shopclient.Answer, err error) history.Outcome {
 	good := a.Status == http.StatusOK || a.Status == http.StatusCreated
 	done := map[history.Kind]history.Outcome{
