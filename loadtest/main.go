@@ -64,8 +64,7 @@ type environment struct {
 	terminal       func(io.Writer) bool
 }
 
-// exitUnread is the exit code if the reader has ended, as in: loadtest --help | head. SIGPIPE gives other programs this
-// code.
+// exitUnread is the exit code if the reader has ended, as in: loadtest --help | head. SIGPIPE has the same code.
 const exitUnread = 141
 
 var (

@@ -55,7 +55,7 @@ func TestRun_descriptors(t *testing.T) {
 	}
 }
 
-// "This is a limit of the machine, not a verdict", even if the shop reports it.
+// "It is a limit of the machine, not a verdict", even if the shop reports it.
 func TestRun_descriptors_of_shop(t *testing.T) {
 	t.Parallel()
 	shop := newLab(t, "right", true)

@@ -73,8 +73,7 @@ func (s *serveCommand) Run(ctx context.Context, p *program) error {
 	})
 }
 
-// secrets reads the given secrets. If the shop has no servers, it makes those that are missing; made lists them for the
-// greeting.
+// secrets reads the given secrets. Without servers, it makes missing ones, and made lists the tokens.
 func (s *serveCommand) secrets() (made string, err error) {
 	withoutServers := s.MySQL == "" && s.Redis == ""
 	if withoutServers {

@@ -238,8 +238,7 @@ func (p *Parts) handlers(draining func() bool) (buyers, operator http.Handler) {
 	return buyers, operator
 }
 
-// leaseCheck returns a check that takes a lease as an order does, but on a key of this instance. The next check takes the
-// same lease again.
+// leaseCheck returns a check that takes a lease as an order does, on a key of this instance, again and again.
 func leaseCheck(backend lock.Backend, address string) func(context.Context) error {
 	claim := lock.Claim{Key: "ready:" + rand.Text(), Owner: "ready", TTL: 2 * time.Second}
 	servers, _ := RedisAddress(address)
@@ -288,8 +287,7 @@ type Hooks struct {
 	Orders   func(httpapi.Orders) httpapi.Orders
 	Handler  func(buyers, operator http.Handler) http.Handler // of the buyers' listener; it may show OperatorToken
 
-	// Strategy returns the strategy to use instead of Settings.Strategy. It is called once all parts but the HTTP API
-	// are open.
+	// Strategy returns the strategy to use instead of Settings.Strategy. All parts but the HTTP API are open then.
 	Strategy func(context.Context, *Parts) (order.Strategy, error)
 
 	// Spans exports the traces; nil for no traces.

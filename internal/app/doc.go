@@ -26,8 +26,7 @@
 //     later. If a run fails, or its instance ends, it is repeated in the next hour.
 //   - If a job fails on an instance, the instance leaves the job to others for twice the usual time between runs.
 //   - One instance deletes the idempotency keys that are older than Settings.KeepKeys, at most ten minutes later.
-//   - Each job reports its work in the log and in the metrics. A repeated error is logged less and less often, with a
-//     count.
+//   - Each job reports its work in the log and in the metrics. It logs a repeated error ever less often, with a count.
 //   - Each line of the log about a request has the id of the request.
 //   - Start refuses the passwords that docker-compose.yml publishes, unless a hook identifies the buyers.
 package app

@@ -102,8 +102,7 @@ func (s DatabaseSettings) log() *slog.Logger {
 	return slog.New(observe.NewHandler(s.Log.Handler()))
 }
 
-// Check returns all errors of the settings of a shop with these hooks, each with the name of its flag. It contacts no
-// server.
+// Check returns all errors of a shop's settings with these hooks, each with the name of its flag. It contacts no server.
 func Check(s Settings, h Hooks) error {
 	c := checks{s.checkDatabase(), CheckAddress("listen", s.Listen)}
 	if s.OperatorListen != "" {

@@ -1,8 +1,7 @@
 // Package auth mints and verifies the bearer tokens that identify buyers, and keeps secrets: the secret that signs these
 // tokens, and the operator's token.
 //
-// A token is a JWT (RFC 7519), signed with HMAC-SHA-256 by a secret that all instances of a shop share. It has these
-// claims:
+// A token is a JWT (RFC 7519), signed with HMAC-SHA-256 by a secret that all instances of a shop share. Its claims are:
 //
 //	sub  the buyer's name
 //	aud  "shop:buyer", so that a token for another purpose buys nothing

@@ -62,8 +62,7 @@ type Config struct {
 	Orders Orders
 	Store  Store
 
-	// The buyer of a request below /v1/orders is the one that Identify returns or, without Identify, the subject of a
-	// token.
+	// The buyer of a request below /v1/orders comes from Identify or, without Identify, is the subject of a token.
 	Buyers   *auth.Tokens
 	Identify func(*http.Request) (buyer string, err error)
 

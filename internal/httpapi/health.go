@@ -126,8 +126,7 @@ func (a *api) metrics(c *call) (int, any, error) {
 	return 0, nil, nil
 }
 
-// profile answers in the format of `go tool pprof`, but never with the command line, which may have the database's
-// password.
+// profile answers in the format of `go tool pprof`, without the command line, which may have the database's password.
 func profile(c *call) (int, any, error) {
 	name := c.Param("profile")
 	answer := map[string]http.HandlerFunc{"profile": pprof.Profile, "symbol": pprof.Symbol, "trace": pprof.Trace}[name]

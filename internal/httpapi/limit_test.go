@@ -212,8 +212,7 @@ func TestLimiter_clock(t *testing.T) {
 	}
 }
 
-// "Config.MaxInFlight bound the requests of all buyers below /v1/." A busy shop does not log each request that it
-// refuses.
+// "Config.MaxInFlight bound the requests of all buyers below /v1/." A busy shop does not log each request that it refuses.
 func TestMaxInFlight(t *testing.T) {
 	t.Parallel()
 	const most = 3

@@ -300,7 +300,7 @@ func decode(c *call, v any) error {
 	return nil
 }
 
-// strictly refuses unknown fields, and null at any depth. json itself refuses repeated fields, "SKU" for "sku", and invalid
+// strictly refuses unknown fields, and null at any depth. json refuses repeated fields, "SKU" for "sku", and invalid
 // UTF-8.
 var strictly = strictjson.JoinOptions( //nolint:gochecknoglobals // a constant
 	strictjson.RejectUnknownMembers(true),

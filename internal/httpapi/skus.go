@@ -124,8 +124,7 @@ type accountJSON struct {
 	Oversold     int64 `json:"oversold"`
 }
 
-// Audit returns the report on one SKU or, if the name is empty, on all SKUs. After an error, the report has what was read
-// before the error.
+// Audit returns the report on one SKU or, if the name is empty, on all SKUs. After an error, it has what was read before.
 func Audit(ctx context.Context, books Store, sku string) (AuditReport, error) {
 	r := AuditReport{SKUs: []accountJSON{}, Differences: []stock.Difference{}}
 	err := books.Audit(ctx, sku, func(a stock.Account) error {

@@ -132,8 +132,7 @@ func (w *waiter) enqueueLocked(parent *Lease) error {
 	return nil
 }
 
-// await waits until the waiter is woken. granted: the waiter was handed the lease. ok is false if the call has to
-// return first.
+// await waits until the waiter is woken. granted: the waiter was handed the lease. If not ok, the call has to return.
 func (w *waiter) await() (granted, ok bool) {
 	select {
 	case granted = <-w.woken:
@@ -289,8 +288,8 @@ func (w *waiter) send(c Claim, end time.Time) (Grant, error) {
 	return grant, noAnswer(ctx, err)
 }
 
-// abandon releases the key that the owner may hold. The next request has another owner, so that a late release does not
-// affect it.
+// abandon releases the key that the owner may hold. The next request has another owner, which a late release does not
+// affect.
 func (w *waiter) abandon() {
 	w.releaseWithRetry(w.claim())
 	w.owner = ""

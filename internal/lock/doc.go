@@ -6,9 +6,8 @@
 //		return sell(ctx, lease.Fence())
 //	})
 //
-// A Locker does everything that is the same for all stores. A Backend is the store: Redis, or Memory for one process
-// and for tests. To use the package in another module, copy its .go and .lua files without the tests. They need only
-// go-redis.
+// A Locker does everything that is the same for all stores. A Backend is the store: Redis, or Memory for one process and
+// for tests. To use the package in another module, copy its .go and .lua files without the tests. They need only go-redis.
 //
 // # How a caller gets a key
 //
@@ -37,8 +36,7 @@
 //   - A lease is trusted from before its request was sent until TTL minus Margin, on the monotonic clock. Then a timer ends
 //     its context, and no request to the store can delay that.
 //   - A lease is never renewed after its release, and a renewal never takes a key whose lease has run out. The lease is
-//     renewed until all contexts under which it is held have ended, once more after that, and not longer than
-//     Options.MaxHold.
+//     renewed until all contexts under which it is held have ended, once more then, and not longer than Options.MaxHold.
 //   - A request that is repeated after a lost reply finds its own lease. Owners are random, one for each acquisition,
 //     and are compared whole.
 //   - A caller that gives up leaves nothing behind. A lease that the store may have granted is released in the background,

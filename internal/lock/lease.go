@@ -51,10 +51,9 @@ func (e *Lease) Fence() int64 {
 	return e.fence
 }
 
-// Remaining returns the time for which the lease is trusted if it is not renewed any more, or 0 if the lease is over.
-// It reads the monotonic clock. So it notices, even before the context ends, that the lease ran out while the process
-// was paused. It does not notice a suspended machine whose clock stood still, as on Linux. Call it last before a
-// commit.
+// Remaining returns the time for which the lease is trusted if it is not renewed any more, or 0 if the lease is over. It
+// reads the monotonic clock. So it notices, even before the context ends, that the lease ran out while the process was
+// paused. It does not notice a suspended machine whose clock stood still, as on Linux. Call it last before a commit.
 func (e *Lease) Remaining() time.Duration {
 	e.locker.mu.Lock()
 	defer e.locker.mu.Unlock()

@@ -128,8 +128,7 @@ func OpenRedis(client redis.UniversalClient, o RedisOptions) (*Redis, error) {
 	return r, nil
 }
 
-// NewRedis is like OpenRedis, without options and for a client that is known to be valid: it panics if OpenRedis returns an
-// error.
+// NewRedis is like OpenRedis, without options and for a valid client: it panics if OpenRedis returns an error.
 func NewRedis(client redis.UniversalClient) *Redis {
 	r, err := OpenRedis(client, RedisOptions{})
 	if err != nil {
@@ -271,8 +270,7 @@ func (r *Redis) Evict(ctx context.Context, key, owner string) error {
 	return err
 }
 
-// failed returns the error of a request. If the server did not answer, failed makes the client of a Cluster look for the
-// masters.
+// failed returns the error of a request. If there was no answer, it makes the client of a Cluster look for the masters.
 func (r *Redis) failed(request string, err error) error {
 	var answer redis.Error
 	if !errors.As(err, &answer) && !errors.Is(err, context.Canceled) {

@@ -96,8 +96,7 @@ func (p *pipeline) answered() {
 	}
 }
 
-// next takes the waiting requests, to send them instead of an answered batch. If there are none, one fewer batch is in
-// progress.
+// next takes the waiting requests, to send in place of an answered batch. Without any, one fewer is in progress.
 func (p *pipeline) next() []*pipelined {
 	p.mu.Lock()
 	defer p.mu.Unlock()

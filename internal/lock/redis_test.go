@@ -174,9 +174,8 @@ func TestRedis_NoRightToSubscribe(t *testing.T) {
 	wg.Wait()
 }
 
-// "If a database has already accepted a higher fence, it then refuses the write, and Lease.Raise gets a higher fence":
-// a server that lost its data and an hour mints lower fences. Raise gets a fence above those that the database has
-// seen.
+// "If a database has already accepted a higher fence, it then refuses the write, and Lease.Raise gets a higher fence": a
+// server that lost its data and an hour mints lower fences. Raise gets a fence above those that the database has seen.
 func TestRedis_ClockStepsBack(t *testing.T) {
 	server := startMiniredis(t)
 	locker := newLocker(t, lock.NewRedis(connect(t, server.Addr())), lock.Options{})

@@ -8,9 +8,8 @@ import (
 	"time"
 )
 
-// tenure is the time for which this process holds a key under one owner, from the grant until the key is released or
-// lost. Its leases follow one another by hand-off; one lease at a time is current. Locker.mu guards all fields that
-// change.
+// tenure is the time for which this process holds a key under one owner, from the grant until the key is released or lost.
+// Its leases follow one another by hand-off; one lease at a time is current. Locker.mu guards all fields that change.
 type tenure struct {
 	locker *Locker
 	queue  *queue

@@ -161,9 +161,8 @@ func TestBatch_oneOrderOfEach(t *testing.T) {
 	})
 }
 
-// "After a batch that left nothing of a SKU, the next buyers of this SKU wait in a queue of their own. The leader of
-// that queue reads the stock without a transaction, and refuses the buyers for as long as nothing is left." It needs no
-// lease.
+// "After a batch that left nothing of a SKU, the next buyers of this SKU wait in a queue of their own. The leader of that
+// queue reads the stock without a transaction, and refuses the buyers for as long as nothing is left." It needs no lease.
 func TestBatch_soldOut(t *testing.T) {
 	t.Parallel()
 	storetest.Each(t, func(t *testing.T, db *store.Store) {

@@ -12,11 +12,10 @@
 // clock when the stock was read. If a batch has predicted the order, its times may be off by less than a second. The
 // movements of an order's end have the instance's time.
 //
-// An order ends once. If the payment provider reports its payment (Service.TakePayment), the order is paid and its
-// units are sold. If the order is cancelled, or expires because it was not paid in time, its units are available again.
-// To end an order, a transaction needs only the lock of the order's row. The order must be pending and, by the
-// database's clock, not due; to expire, it must be due. The ends of many orders share a transaction (an Ender: package
-// batch).
+// An order ends once. If the payment provider reports its payment (Service.TakePayment), the order is paid and its units
+// are sold. If the order is cancelled, or expires because it was not paid in time, its units are available again. To end
+// an order, a transaction needs only the lock of the order's row. The order must be pending and, by the database's clock,
+// not due; to expire, it must be due. The ends of many orders share a transaction (an Ender: package batch).
 //
 // Every transaction of the shop locks rows in one sequence, so that no two transactions wait for each other:
 //

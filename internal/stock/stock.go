@@ -142,8 +142,7 @@ type Take struct {
 	Terms *Terms // the terms that the SKU must still have, except for Overwrite; nil for any
 }
 
-// Delivery brings in new units of a SKU. The operator chooses its key. A delivery that is sent twice with one key counts
-// once.
+// Delivery brings in new units of a SKU. The operator chooses its key. A delivery that is sent twice counts once.
 type Delivery struct {
 	SKU   string
 	Key   string // one per delivery and SKU; never forgotten

@@ -2,8 +2,7 @@ package store
 
 import "example.com/shop/internal/stock"
 
-// check looks for one kind of difference. Its query returns the SKU and the order, each NULL for none, and the values for
-// detail.
+// check looks for one kind of difference. Its query returns SKU and order, NULL for none, and the values of detail.
 type check struct {
 	invariant stock.Invariant
 	detail    string // a format with one %s for each further column

@@ -109,8 +109,7 @@ func mysqlConfigs(dsn string, secure *tls.Config) ([]*mysql.Config, error) {
 // with /*M!, and MariaDB those with /*!80000. SET TRANSACTION is a statement of its own because the two servers name its
 // variables differently.
 //
-// In READ COMMITTED, a SELECT FOR UPDATE of a missing row does not lock the gap, so that other transactions can insert
-// there.
+// In READ COMMITTED, a SELECT FOR UPDATE of a missing row does not lock the gap, so that others can insert there.
 var session = []string{ //nolint:gochecknoglobals // a table
 	`SET autocommit = 1, completion_type = 0,
 		sql_select_limit = 18446744073709551615, sql_big_selects = 1, sql_safe_updates = 0, sql_auto_is_null = 0,

@@ -47,9 +47,8 @@ func (s *Store) goose() (*goose.Provider, error) {
 // does not interrupt a migration, because the server would go on with its statement. An interrupted migration can be
 // run again. A database with tables of another program is refused before it is changed.
 //
-// MySQL commits each CREATE and ALTER by itself, so that a lock of the server has to keep a second process out. In
-// SQLite, a migration and the row of its version are one transaction: if two processes apply the same migration, the
-// second fails.
+// MySQL commits each CREATE and ALTER by itself, so that a lock of the server has to keep a second process out. In SQLite,
+// a migration and the row of its version are one transaction: if two processes apply the same migration, the second fails.
 func (s *Store) Migrate(ctx context.Context) (applied int, err error) {
 	if err := s.refuseForeign(ctx); err != nil {
 		return 0, err

@@ -54,8 +54,7 @@ const (
 	Hang             // like Drop, but the server does not notice until LetGo: its transaction stays open
 )
 
-// NewLink listens for a client, until Close. sql says that the server is a MySQL or MariaDB, whose statements can be
-// judged.
+// NewLink listens for a client, until Close. With sql, the server is a MySQL or MariaDB, whose statements can be judged.
 func NewLink(ctx context.Context, sql bool, target func() string) (*Link, error) {
 	listener, err := new(net.ListenConfig).Listen(ctx, "tcp", "127.0.0.1:0")
 	if err != nil {
@@ -83,8 +82,7 @@ func NewLink(ctx context.Context, sql bool, target func() string) (*Link, error)
 	return l, nil
 }
 
-// Judged returns a link to a database, on which judge decides about statements until the test ends, and the DSN that leads
-// through the link.
+// Judged returns a link to a database, on which judge decides about statements until the test ends, and its DSN.
 func Judged(t testing.TB, dsn string, judge func(statement string) Fate) (string, *Link) {
 	t.Helper()
 	config, err := mysql.ParseDSN(dsn)
@@ -106,8 +104,7 @@ func linkTo(t testing.TB, server string, sql bool) *Link {
 	return l
 }
 
-// Wiretap returns the address of a link to a server, and the bytes that clients send through it, as an eavesdropper
-// sees them.
+// Wiretap returns the address of a link to a server, and the bytes that clients send through it, as an eavesdropper.
 func Wiretap(t testing.TB, server string) (addr string, sent *LogBuffer) {
 	t.Helper()
 	l := LinkTo(t, server)

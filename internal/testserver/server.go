@@ -83,8 +83,7 @@ func (s *Server) Close() error {
 	return testcontainers.TerminateContainer(s.container, testcontainers.StopTimeout(0))
 }
 
-// OpenRedis starts a Redis for a program that is not a test. The program closes it; if the program is killed,
-// testcontainers' reaper does.
+// OpenRedis starts a Redis for a program that is not a test. The program, or else testcontainers' reaper, closes it.
 func OpenRedis(ctx context.Context) (*Server, error) { return open(ctx, redisKind()) }
 
 // OpenMySQL is like OpenRedis, for a MySQL whose commits are on disk when they return.

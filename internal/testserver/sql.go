@@ -116,8 +116,8 @@ func (s *Server) DSN(t testing.TB) string {
 	return dsn
 }
 
-// NewSchema makes an empty schema on a MySQL or MariaDB and returns its data source name, which names hosts or, if
-// there are none, this server.
+// NewSchema makes an empty schema on a MySQL or MariaDB and returns its data source name, for the hosts or, without any,
+// this server.
 func (s *Server) NewSchema(ctx context.Context, name string, hosts ...*Server) (dsn string, err error) {
 	if hosts == nil {
 		hosts = []*Server{s}

@@ -59,7 +59,7 @@ type Runner struct{ m *testing.M }
 // Wrap returns the Runner of a package's tests.
 func Wrap(m *testing.M) Runner { return Runner{m: m} }
 
-// Run runs the tests, removes the shared containers, and returns the exit code. The code is not 0 if a test failed or a
+// Run runs the tests, removes the shared containers, and returns the exit code. It is not 0 if a test failed or a
 // container is left.
 func (r Runner) Run() int {
 	pool.starts = map[string]func() (*Server, error){}
@@ -77,8 +77,7 @@ func (r Runner) Run() int {
 	return code
 }
 
-// share returns the package's server of a kind. The first call starts it. If the start fails, it fails each later test
-// at once.
+// share returns the package's server of a kind. The first call starts it. A failed start fails each later test at once.
 func share(t testing.TB, k kind) *Server {
 	t.Helper()
 	k.direct = true // the server is never restarted

@@ -39,8 +39,7 @@ func zookeeperKind() kind {
 	}
 }
 
-// ZooKeeperStatus returns the answer to the word srvr. A server that listens but does not serve has no mode, which is
-// an error.
+// ZooKeeperStatus returns the answer to the word srvr. A server that does not serve has no mode: an error.
 func ZooKeeperStatus(ctx context.Context, addr string) (string, error) {
 	conn, err := (&net.Dialer{Timeout: time.Second}).DialContext(ctx, "tcp", addr)
 	if err != nil {
@@ -56,8 +55,7 @@ func ZooKeeperStatus(ctx context.Context, addr string) (string, error) {
 	return string(answer), err
 }
 
-// OpenZooKeeperEnsemble starts three ZooKeepers that replicate each other. The leader has "Mode: leader" in its
-// ZooKeeperStatus.
+// OpenZooKeeperEnsemble starts three ZooKeepers that replicate each other. The leader's status has "Mode: leader".
 func OpenZooKeeperEnsemble(ctx context.Context) (*Ensemble, error) {
 	return openEnsemble(ctx, groupSize, memberKind, nil)
 }

@@ -2,8 +2,7 @@
 // nothing. README.md explains the method and the value of the figures.
 //
 // A run starts the servers, and three shop processes for each strategy. Then it measures case by case, round by round,
-// strategy by strategy, and prints the tables. For each strategy of a round it creates fresh SKUs, sends the load, and
-// audits.
+// strategy by strategy, and prints the tables. For each strategy of a round, it creates SKUs, sends the load, and audits.
 package bench
 
 import (

@@ -23,8 +23,7 @@ import (
 // instances is the number of shops that share a database.
 const instances = 3
 
-// startRedis returns the address of the given Redis, of a container or, without Docker, of the embedded server in this
-// process.
+// startRedis returns the address of the given Redis, of a container or, without Docker, of the embedded server.
 func (r *run) startRedis(ctx context.Context) (addr string, err error) {
 	if r.Redis != "" {
 		return r.Redis, nil

@@ -76,8 +76,7 @@ const anOrder = `{"id":"01930000-0000-7000-8000-000000000000","buyer":"buyer-1",
 	`"lines":[{"sku":"bench-20060102-150405-1","quantity":1,"price":{"minor":100,"currency":"EUR"}}],"total":{"minor":100,"currency":"EUR"},` +
 	`"created_at":"2026-01-01T00:00:00.123456Z","expires_at":"2026-01-02T00:00:00.123456Z"}`
 
-// serveNothing answers every request with 201 and the same body. It measures the cost of gin and net/http: the ceiling
-// for a shop.
+// serveNothing answers every request with 201 and the same body. The cost of gin and net/http is the ceiling for a shop.
 func serveNothing(ctx context.Context, stdout io.Writer) error {
 	gin.SetMode(gin.ReleaseMode)
 	engine := gin.New()

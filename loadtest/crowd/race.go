@@ -57,8 +57,7 @@ func (t *Tally) add(o Outcome) {
 	[...]*atomic.Int64{Unknown: &t.Errors, Ordered: &t.Ordered, Refused: &t.Refused, Failed: &t.Errors}[o].Add(1)
 }
 
-// ErrDescriptors means that a process may open too few files and connections. This is a limit of the machine, not a
-// verdict.
+// ErrDescriptors means that a process may open too few files and connections. It is a limit of the machine, not a verdict.
 var ErrDescriptors = errors.New("too few file descriptors")
 
 // CheckDescriptors returns an ErrDescriptors unless this process may open n files. The hard limit counts, because Go
@@ -204,8 +203,8 @@ func (r *run) cart(random *rand.Rand) (lines []shopclient.Line) {
 	return lines
 }
 
-// Patience says how a buyer repeats a request: with the same idempotency key, because an earlier request may have had
-// its effect.
+// Patience says how a buyer repeats a request, with the same idempotency key, because an earlier try may have had its
+// effect.
 type Patience struct {
 	Tries    int           // maximum of requests, including the first; 0: until the context ends
 	Pause    time.Duration // after the first try; it doubles with each try

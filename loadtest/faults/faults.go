@@ -268,8 +268,7 @@ func failOver(ctx context.Context, t *target) error {
 }
 func restoreReplicas(ctx context.Context, t *target) error { return t.RedisGroup.Restore(ctx) }
 
-// moveSlots moves the slots of two SKUs to the master that is further places behind. Each slot stays half-moved for
-// longer than leases last.
+// moveSlots moves the slots of two SKUs further masters ahead. Each slot stays half-moved for longer than leases last.
 func moveSlots(further int) step {
 	return func(ctx context.Context, t *target) error {
 		for _, sku := range []string{t.SKUs.Deep, t.SKUs.Hot} {
@@ -369,8 +368,7 @@ func withoutPrimary(do, undo testserver.Fault) steps {
 	return steps{mysql(do), takeOver, wait(0, time.Second), mysql(undo), rejoin}
 }
 
-// takeOver waits until another member of the group is the primary, or promotes the replica once it has executed all
-// received transactions.
+// takeOver waits until another member of the group is the primary, or promotes the replica with all received transactions.
 func takeOver(ctx context.Context, t *target) (err error) {
 	if t.Group != nil {
 		_, err = t.Group.Primary(ctx, t.primary)

@@ -195,8 +195,7 @@ func (t *target) breakAndHeal(ctx context.Context, f fault) (err error) {
 	return ctx.Err()
 }
 
-// awaitSales waits until each shop has sold to a request that was sent after the given time. It reports whether this
-// happened.
+// awaitSales waits until each shop has sold to a request that was sent after the given time, and reports whether it has.
 func (t *target) awaitSales(ctx context.Context, since time.Duration) bool {
 	for end := time.Now().Add(waitFor); ctx.Err() == nil && time.Now().Before(end); shopclient.Pause(ctx, 10*time.Millisecond) {
 		if t.SoldSince(since, system.Instances) > 0 {

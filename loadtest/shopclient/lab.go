@@ -133,8 +133,7 @@ func (c *Client) Recording(ctx context.Context, name string, seen int) (r lab.Re
 	return r, err
 }
 
-// Lock returns the holder of the lock that the recorded request has asked for last. The lock's store may be unable to
-// tell, which is an error.
+// Lock returns the holder of the lock that the recorded request has asked for last. Some stores cannot tell: an error.
 func (c *Client) Lock(ctx context.Context, name string) (s lab.LockState, err error) {
 	err = c.get(ctx, request{method: http.MethodGet, path: "/v1/recordings/" + name + "/lock"}, &s)
 	return s, err

@@ -75,8 +75,7 @@ func Pause(ctx context.Context, d time.Duration) bool {
 	return ctx.Err() == nil
 }
 
-// Client speaks to one shop. A method that returns an Answer sends one request; its error means that the outcome is
-// unknown.
+// Client speaks to one shop. Methods that return an Answer send one request; after an error, the outcome is unknown.
 type Client struct {
 	base     string
 	operator string // for requests of the operator and the payment service; empty: base
@@ -89,8 +88,7 @@ func New(base string, conns *http.Client) *Client {
 	return &Client{base: strings.TrimRight(base, "/"), conns: conns}
 }
 
-// WithKeys returns a client of a shop that requires tokens, unless keys is nil. operator is the address of the operator's
-// listener.
+// WithKeys returns a client of a shop that requires tokens, unless keys is nil. operator is its listener for the operator.
 func (c *Client) WithKeys(keys *Keys, operator string) *Client {
 	return &Client{base: c.base, operator: operator, conns: c.conns, keys: keys}
 }
@@ -180,8 +178,8 @@ func (c *Client) identify(q request, h http.Header) error {
 	return nil
 }
 
-// get sends a request, and reads the answer into a value, unless that is nil. Any answer but success is an error.
-// ErrNotFound: the status is 404.
+// get sends a request, and reads the answer into a value, unless that is nil. Any other answer is an error; ErrNotFound is
+// a 404.
 func (c *Client) get(ctx context.Context, q request, into any) error {
 	a, err := c.do(ctx, q, into)
 	switch {
@@ -211,8 +209,7 @@ type Answer struct {
 
 func (a Answer) good() bool { return a.Status == http.StatusOK || a.Status == http.StatusCreated }
 
-// Explain says in one line how a request ended. Equal causes have equal texts, without the port numbers of broken
-// connections.
+// Explain says in one line how a request ended. Equal causes have equal texts, without port numbers.
 func Explain(a Answer, err error) string {
 	if timeout, ok := errors.AsType[net.Error](err); ok && timeout.Timeout() {
 		return "no answer in time"
@@ -287,8 +284,7 @@ func (k *Keys) Environ() []string {
 	return []string{"SHOP_TOKEN_SECRET=" + k.Secret, "SHOP_OPERATOR_TOKEN=" + k.Operator, "SHOP_PAYMENTS_TOKEN=" + k.Payments}
 }
 
-// token returns the token for a request. A buyer's token is valid for longer than a load test takes, whatever the
-// shop's clock.
+// token returns the token for a request. A buyer's token is valid for longer than a load test takes, by any clock.
 func (k *Keys) token(q request) (string, error) {
 	switch {
 	case q.payments:

@@ -52,8 +52,7 @@ func (p Program) Migrate(ctx context.Context, variables []string) error {
 	return nil
 }
 
-// Start starts one of n instances that share the processors, and returns when it serves. Passwords belong into
-// variables, not flags.
+// Start starts one of n instances that share the processors, and returns when it serves. Passwords are for variables.
 func (p Program) Start(ctx context.Context, n int, variables []string, flags ...string) (*Process, error) {
 	args := append([]string{"serve", "--listen=127.0.0.1:0", "--operator-listen=127.0.0.1:0"}, flags...)
 	process, err := Start(ctx, n, p.File, append(p.Environ(), variables...), args...)
@@ -73,10 +72,9 @@ type Process struct {
 	ended chan struct{} // closed when the process has ended
 }
 
-// Start runs one of n programs that share the processors. Each program gets its share, at least one: otherwise each
-// would use all processors, and keep waking threads for them. Start returns when the program has printed the addresses
-// that it serves, as a shop does. The program has this process's stderr, and its environment without the variables of a
-// shop.
+// Start runs one of n programs that share the processors. Each program gets its share, at least one: otherwise each would
+// use all processors, and keep waking threads for them. Start returns when the program has printed the addresses that it
+// serves, as a shop does. The program has this process's stderr, and its environment without the variables of a shop.
 func Start(ctx context.Context, n int, program string, variables []string, args ...string) (*Process, error) {
 	cmd := exec.CommandContext(context.WithoutCancel(ctx), program, args...) //nolint:gosec // the user's own programs
 	cmd.Env = append(environ(variables), fmt.Sprint("GOMAXPROCS=", max(1, runtime.GOMAXPROCS(0)/n)))
@@ -114,8 +112,7 @@ func Start(ctx context.Context, n int, program string, variables []string, args 
 	return nil, errors.Join(fmt.Errorf("%s does not serve: %v", cmd.Path, cmd.ProcessState), ctx.Err(), err)
 }
 
-// environ returns the environment for a process: this process's own without the variables of a shop, and the given
-// variables.
+// environ returns the environment for a process: this process's own, with the given variables of a shop.
 func environ(variables []string) []string {
 	own := slices.DeleteFunc(os.Environ(), func(variable string) bool { return strings.HasPrefix(variable, "SHOP_") })
 	return append(own, variables...)

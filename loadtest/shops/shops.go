@@ -66,8 +66,7 @@ func (u *Undo) Close() error {
 	return errors.Join(errs...)
 }
 
-// Open returns teaching shops that answer, on a migrated database. It starts the servers that are not named, and then the
-// shops.
+// Open returns teaching shops that answer, on a migrated database. It starts the unnamed servers, and then the shops.
 func (n Instances) Open(ctx context.Context) (_ *Set, err error) {
 	s := new(Set)
 	if n.Target != "" {

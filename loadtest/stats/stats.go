@@ -24,9 +24,8 @@ func Median[T ~int | ~int64 | ~float64](values []T) T {
 	return sorted[middle-1] + (sorted[middle]-sorted[middle-1])/2
 }
 
-// Ratio returns the median of a[i]/b[i]. Both figures are from the same round, so that a slow round affects both. A
-// round that only one side has, or in which either figure is 0, does not count. If no round is left, Ratio returns a
-// dash.
+// Ratio returns the median of a[i]/b[i]. Both figures are from the same round, so that a slow round affects both. A round
+// that only one side has, or in which either figure is 0, does not count. If no round is left, Ratio returns a dash.
 func Ratio(a, b []float64) string {
 	var ratios []float64
 	for i := range min(len(a), len(b)) {
@@ -40,8 +39,7 @@ func Ratio(a, b []float64) string {
 	return fmt.Sprintf("%.2f", Median(ratios))
 }
 
-// Fold is like Table, for a terminal of width columns. Columns that do not fit are in a table below, which repeats the
-// first column.
+// Fold is like Table, for a terminal of width columns. The other columns are in a table below, with the first column.
 func Fold(width int, header table.Row, rows []table.Row, from, to int) string {
 	for shown := len(header); shown > 1; shown-- {
 		var left, rest []table.Row
@@ -60,8 +58,8 @@ func Fold(width int, header table.Row, rows []table.Row, from, to int) string {
 	return Table(header, rows, from, to) // one column is too wide
 }
 
-// Table returns the lines of a table, with one rule under the header. The columns from..to are aligned to the right;
-// the first column is 1.
+// Table returns the lines of a table, with one rule under the header. The columns from..to, counted from 1, are aligned
+// right.
 func Table(header table.Row, rows []table.Row, from, to int) string {
 	const gap = "  " // before each column; removed before the first
 	style := table.StyleLight

@@ -133,7 +133,7 @@ func (c *Contract) fallback(status int, response string) *openapi3.Operation {
 	return &openapi3.Operation{Responses: responses}
 }
 
-// match compares a path of the document with the path of a request, as the router does: only the last parameter must not be
+// match compares a path of the document with the path of a request, as the router does: only the last parameter may not be
 // empty.
 func match(template, path string) bool {
 	wanted, parts := strings.Split(template, "/"), strings.Split(path, "/")

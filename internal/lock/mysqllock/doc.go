@@ -33,10 +33,9 @@
 // every 100 ms, and sooner if the lease has run out. Waiters have no order: a process that takes a hot key again at
 // once tends to win. Each acquisition and each release is a durable commit.
 //
-// A lease is not exclusion: see package lock. Compare Lease.Fence in the transaction of the write, and do not lock rows
-// of this table in your own transactions. A failover to a lagging replica can forget a lease, and a clock that jumps
-// ahead ends leases early. The fence covers both, unless the clock falls back by more than the time since the last
-// lease.
+// A lease is not exclusion: see package lock. Compare Lease.Fence in the transaction of the write, and do not lock rows of
+// this table in your own transactions. A failover to a lagging replica can forget a lease, and a clock that jumps ahead
+// ends leases early. The fence covers both, unless the clock falls back by more than the time since the last lease.
 //
 // The row of a free key stays, for its fence. If there are many keys, a daily job can delete the rows that have been
 // free for a day. Run it in READ COMMITTED, or the statement keeps all rows locked that it reads, even rows of leases.

@@ -23,8 +23,7 @@ type Backend struct {
 	version atomic.Pointer[string] // of the server; nil until it was asked
 }
 
-// New returns a Backend over the table locks, which must exist: see CreateTable. The caller closes the pool after the
-// Locker.
+// New returns a Backend over the table locks, which CreateTable creates. The caller closes the pool after the Locker.
 func New(db *sql.DB) *Backend { return &Backend{db: db} }
 
 // CreateTable creates the table locks unless a table of this name exists. Any number of processes may call it at the same
@@ -115,8 +114,7 @@ func (b *Backend) Release(ctx context.Context, c lock.Claim) error {
 	return err
 }
 
-// asHolder calls change until there is no conflict. If change changes no row, the owner does not hold the key:
-// lock.ErrLost.
+// asHolder calls change until there is no conflict. If no row changes, the owner does not hold the key: lock.ErrLost.
 func asHolder(ctx context.Context, doing string, change func() (fence int64, err error)) (fence int64, err error) {
 	err = retry(ctx, func() (err error) {
 		fence, err = change()
@@ -199,14 +197,12 @@ func (b *Backend) read(ctx context.Context, key string) (r row, err error) {
 	return r, err
 }
 
-// change sets the columns of a key's row if the row meets the condition. It returns the fence, or 0 if the row does not
-// meet the condition.
+// change sets the columns of a key's row if the row meets the condition. It returns the fence; 0 if it does not.
 //
-// If another transaction has locked the row, the statement fails at once. A waiting statement would go on after its
-// caller has given up, and its old clock could shorten a lease that was renewed meanwhile. UPDATE has no NOWAIT. In
-// MariaDB, change sets the time limit of the statement. In MySQL, it locks the row by a subquery with a LIMIT, without
-// which MySQL would merge the subquery into the UPDATE and forget NOWAIT. In MariaDB, such an UPDATE takes seven times
-// as long.
+// If another transaction has locked the row, the statement fails at once. A waiting statement would go on after its caller
+// has given up, and its old clock could shorten a lease that was renewed meanwhile. UPDATE has no NOWAIT. In MariaDB,
+// change sets the time limit of the statement. In MySQL, it locks the row by a subquery with a LIMIT, without which MySQL
+// would merge the subquery into the UPDATE and forget NOWAIT. In MariaDB, such an UPDATE takes seven times as long.
 func (b *Backend) change(ctx context.Context, key, set string, values []any, condition string, owner []byte) (int64, error) {
 	version := b.version.Load()
 	if version == nil {

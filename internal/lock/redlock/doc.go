@@ -6,11 +6,10 @@
 //
 // # How it works
 //
-// An owner holds a key if it holds the key on a quorum, N/2+1 of N nodes. The backend asks all nodes at the same time,
-// and counts the answers until a quorum has agreed or can no longer be reached. The validity of a grant is TTL -
-// elapsed - drift; a grant without validity does not count. A failed attempt is released on all nodes, including nodes
-// that refused or did not answer; a node that misses the release keeps its vote for one TTL. A waiter asks again after
-// a random delay.
+// An owner holds a key if it holds the key on a quorum, N/2+1 of N nodes. The backend asks all nodes at the same time, and
+// counts the answers until a quorum has agreed or can no longer be reached. The validity of a grant is TTL - elapsed -
+// drift; a grant without validity does not count. A failed attempt is released on all nodes, including nodes that refused
+// or did not answer; a node that misses the release keeps its vote for one TTL. A waiter asks again after a random delay.
 //
 // The requests of one owner to one node are sent one after another, so that a release cannot overtake the request that
 // it undoes. A request that the client gave up at the NodeTimeout may still arrive at any time. So requests are

@@ -156,8 +156,7 @@ func (b *Backend) Release(ctx context.Context, c lock.Claim) error {
 	return err
 }
 
-// remove deletes the place's node, and tries again after a failure until the node is gone. ErrLost: the node did not
-// hold the key.
+// remove deletes the place's node, and tries again until the node is gone. ErrLost: the node did not hold the key.
 func (b *Backend) remove(p *place) error {
 	sent := false // a deletion was sent whose answer was lost
 	for nap := 10 * time.Millisecond; ; nap = min(2*nap, time.Second) {

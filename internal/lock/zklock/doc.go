@@ -27,8 +27,7 @@
 //     time when the last renewal was sent, the session lasts for at least timeout - TTL - half a tick. (A new leader
 //     counts from its election.)
 //   - A server grants at least two ticks, so that half a tick is at most a quarter of the timeout. With a timeout of at
-//     least 3 TTLs, at least 3 - 1 - 3/4 = 1.25 TTLs remain. If minSessionTimeout is set below two ticks, add half a
-//     tick.
+//     least 3 TTLs, at least 3 - 1 - 3/4 = 1.25 TTLs remain. If minSessionTimeout is set below two ticks, add half a tick.
 //
 // So a holder that crashes, or is cut off, blocks the key for the session's timeout: at least 3 TTLs. A server with the
 // default tick of 2 s grants sessions of 4 s and more, for a TTL of 1.3 s.

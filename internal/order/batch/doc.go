@@ -9,12 +9,11 @@
 //	lock buyers -> claim keys -> write orders -> leases -> lock and read the stock -> decide, mend orders ->
 //	take units, write movements -> COMMIT -> answers -> release
 //
-// The transaction decides each order by the rows that it has locked and read. A refused order delays no other order of
-// the batch. If the idempotency key is on record, the answer is the order of that key. If another transaction has
-// locked the row of the buyer, or keeps the row of a SKU locked, the order waits behind: in a queue whose leader waits
-// for these rows. If the ctx of a buyer has ended before the decision, the order is left out, because the client may
-// have sent the request to another instance and been refused there. After the decision, the buyer waits for the
-// outcome.
+// The transaction decides each order by the rows that it has locked and read. A refused order delays no other order of the
+// batch. If the idempotency key is on record, the answer is the order of that key. If another transaction has locked the
+// row of the buyer, or keeps the row of a SKU locked, the order waits behind: in a queue whose leader waits for these
+// rows. If the ctx of a buyer has ended before the decision, the order is left out, because the client may have sent the
+// request to another instance and been refused there. After the decision, the buyer waits for the outcome.
 //
 // The instances queue for the lease of the SKU that most orders of a batch want, not for its row. A batch also takes
 // the leases of its other SKUs that are free. Leases are asked for, and never depended on. If a lease is not granted in

@@ -1,5 +1,4 @@
-// Package overlay changes source files for one build: go build -overlay reads changed copies, and the sources stay as
-// they are.
+// Package overlay changes source files for one build: go build -overlay reads changed copies, not the sources.
 package overlay
 
 import (

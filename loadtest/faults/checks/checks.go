@@ -209,10 +209,9 @@ func fences(r *record) {
 	}
 }
 
-// refusals counts, for the time of each refused request, the units that other orders may have held. An order may hold
-// its units from its first request until the first answer that it is cancelled or has expired, or, without such an
-// answer, until the end. Restocked units count from the answer on. The units that are free by this count were certainly
-// free.
+// refusals counts, for the time of each refused request, the units that other orders may have held. An order may hold its
+// units from its first request until the first answer that it is cancelled or has expired, or, without such an answer,
+// until the end. Restocked units count from the answer on. The units that are free by this count were certainly free.
 func refusals(r *record) {
 	type change struct {
 		at    time.Duration

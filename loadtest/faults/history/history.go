@@ -171,8 +171,7 @@ func (h *History) Sales() []Operation {
 	return sales
 }
 
-// SoldSince returns the time at which n shops had acknowledged an order of Deep that was sent after the given time, or 0 if
-// fewer have.
+// SoldSince returns the time at which n shops had acknowledged an order of Deep that was sent after the given time, or 0.
 func (h *History) SoldSince(after time.Duration, n int) time.Duration {
 	sold := map[int]bool{} // by shop
 	for _, o := range h.Sales() {

@@ -1,5 +1,4 @@
-// Package system is the system that the fault suite breaks: shops in processes of their own, their servers, and the network
-// between them.
+// Package system has the system for the fault suite to break: shops in processes of their own, servers, and their network.
 package system
 
 import (
@@ -204,8 +203,7 @@ func (s *System) link(ctx context.Context, to func() string, sql bool) (*testser
 	return link, err
 }
 
-// openRedis starts Redis, with a link from each shop. There are no links to Sentinels and Clusters, which announce the
-// addresses of servers.
+// openRedis starts Redis, with a link from each shop. Sentinels and Clusters announce addresses past a link.
 func (s *System) openRedis(ctx context.Context) (err error) {
 	switch s.Kind {
 	case Sentinel:

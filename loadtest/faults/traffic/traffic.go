@@ -1,7 +1,6 @@
 // Package traffic has the clients of a shop during a fault. They buy, pay, cancel, let orders expire, look at their own
-// orders and at other buyers' orders, repeat requests with the same key, and restock. All random choices come from a
-// seed. During any fault, a client insists on a final answer, as the buyers of loadtest/crowd do, and records each
-// request.
+// orders and at other buyers' orders, repeat requests with the same key, and restock. All random choices come from a seed.
+// During any fault, a client insists on a final answer, as the buyers of loadtest/crowd do, and records each request.
 package traffic
 
 import (
