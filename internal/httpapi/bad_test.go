@@ -54,7 +54,7 @@ func wantFinal(t *testing.T, w *httptest.ResponseRecorder, problem string) {
 
 func times(text string, n int) string { return strings.Repeat(text, n) }
 
-// "Bad input never is a 5xx": each has its 4xx, as openapi.yaml has it, and changes no row.
+// "Bad input is never a 5xx": each has its 4xx, as openapi.yaml has it, and changes no row.
 func TestBadBodies(t *testing.T) { //nolint:tparallel // the rows are compared after all of them
 	t.Parallel()
 	s, _ := stocked(t, nil)
@@ -108,7 +108,7 @@ func TestBadBodies(t *testing.T) { //nolint:tparallel // the rows are compared a
 	s.wantUnchanged(t, rows)
 }
 
-// FuzzPlaceOrder_body: "Bad input never is a 5xx", and what was sold is what the body says, read by another reader.
+// FuzzPlaceOrder_body: "Bad input is never a 5xx", and the sold units are those that another reader reads in the body.
 func FuzzPlaceOrder_body(f *testing.F) {
 	for _, body := range []string{
 		"", "{}", goodOrder, line("1000"), line("1001"), line("-1"), line("1e400"), line("1.0"), line("NaN"), line(`"1"`),
@@ -412,7 +412,7 @@ func TestBadRequests_operator(t *testing.T) {
 	s.wantUnchanged(t, rows)
 }
 
-// "`detail` is made for people"
+// "`detail` is for people"
 func TestProblem_details(t *testing.T) {
 	t.Parallel()
 	s := newShop(t, nil)

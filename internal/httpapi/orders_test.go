@@ -220,7 +220,7 @@ func TestEndOrder(t *testing.T) {
 	s.wantLevel(t, "mug", stock.Level{Supplied: 9, Available: 7, Sold: 2})
 }
 
-// "It takes no body; an empty object is also taken." A chunked request of no chunk has no body, whatever its
+// "The request has no body; an empty object is also accepted." A chunked request without chunks has no body, whatever its
 // Content-Type says.
 func TestEndOrder_body(t *testing.T) {
 	t.Parallel()

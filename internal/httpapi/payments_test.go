@@ -133,7 +133,8 @@ func TestPayments_bad(t *testing.T) {
 	}
 }
 
-// "It opens payments alone", and no other token opens these calls. A buyer's own word counts in a demonstration alone.
+// "It gives access only to payments", and no other token opens these calls. Only in a demonstration may buyers pay
+// themselves.
 func TestPayments_tokens(t *testing.T) {
 	t.Parallel()
 	s := newShop(t, func(c *httpapi.Config) { c.BuyersPay = false })

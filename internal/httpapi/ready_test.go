@@ -54,8 +54,8 @@ func TestReadyz(t *testing.T) {
 	}
 }
 
-// "At most one round a second. Concurrent requests share the result of a round"; servers "have two seconds,
-// or half a second where orders are sold without".
+// "At most one round a second. Concurrent requests share the result of a round"; the servers "have two
+// seconds to answer, or half a second if the shop sells without them".
 func TestReadyz_shared(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
