@@ -50,7 +50,7 @@ func mustPass(t *testing.T, lease *lock.Lease, served <-chan error) {
 	}
 }
 
-// "A driver repeats a request whose answer was lost": the answer to a release is lost with its connection, and the lease
+// "A driver repeats this request, because its answer was lost": the answer to a release is lost with its connection, and the lease
 // was not lost for that.
 func TestRedis_ReleaseAnswerLost(t *testing.T) {
 	server := startMiniredis(t)

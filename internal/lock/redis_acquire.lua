@@ -2,10 +2,10 @@
 -- define base, reservation, gap, memory, version and remembering().
 --
 -- KEYS[1]  held: "<version><fence><mark><owner> <released>", free: "<version><fence>-<released>". version is
---          "1.<memory>:"; fence is the highest in use; the mark is + where nobody waits, * where KEYS[2] may have
---          waiters; released is who gave the key back last, for a release that is repeated, or '-'. The string
---          outlives the lease by memory ms, to keep its fence: what is left of the lease is PTTL minus memory.
--- KEYS[2]  sorted set of the owners that wait, by the server's time; none: not to wait in line
+--          "1.<memory>:"; fence is the highest in use; mark is + without waiters, and * if KEYS[2] may have
+--          waiters; released is the owner that released the key last, for a repeated release, or '-'. The string
+--          outlives the lease by memory ms, to keep the fence: the remaining time of the lease is PTTL minus memory.
+-- KEYS[2]  sorted set of the waiting owners, by the server's time; none: do not wait in line
 -- ARGV     owner, and TTL in ms
 --
 -- Returns the fence, or minus the milliseconds that the holder has left.
@@ -34,12 +34,12 @@ if lease then
     local holder
     holder, released = string.match(lease, '(%S+) (%S+)', at + 1)
     if holder ~= owner then
-      -- Redis rounds a TTL down to whole milliseconds: one more is left, maybe.
+      -- Redis rounds a TTL down to whole milliseconds: one more may be left.
       local left = redis.call('PTTL', KEYS[1]) - remembered + 1
       if left > 0 then
         if KEYS[2] then
           redis.call('ZADD', KEYS[2], 'NX', fence, owner)
-          -- Never less than it has: others in line may have longer TTLs. PEXPIRE's GT
+          -- Never lower the TTL: others in line may have longer ones. PEXPIRE's GT
           -- needs Redis 7.
           redis.call('PEXPIRE', KEYS[2], math.max(redis.call('PTTL', KEYS[2]), 2 * math.max(left, ARGV[2])))
           redis.call('SET', KEYS[1], prefix .. last .. '*' .. holder .. ' ' .. released, 'KEEPTTL')
@@ -47,7 +47,7 @@ if lease then
         return -left
       end
       mark = '*'
-      step = gap -- its time ran out, and it may have used numbers that it did not tell
+      step = gap -- the lease ran out: its holder may have used numbers without reporting them
     end
   end
   if released == owner then
@@ -59,8 +59,8 @@ if lease then
   end
 end
 
--- Free, or our own: granted before and the answer lost, or kept for us by a
--- release. Nobody uses a fence of ours yet, so a new one is always right.
+-- Free, or our own: granted before with a lost answer, or kept for us by a
+-- release. We have not used a fence yet, so a new one is always right.
 redis.call('SET', KEYS[1], version .. fence .. mark .. owner .. ' ' .. released, 'PX', ARGV[2] + memory)
 if KEYS[2] and mark == '*' then
   redis.call('ZREM', KEYS[2], owner)

@@ -1,18 +1,18 @@
 -- Free a key, or leave its line.
 --
 -- KEYS[1]  "<version><fence><mark><owner> <released>", see redis_acquire.lua
--- KEYS[2]  sorted set of the owners that wait; none: the owner is not among them
+-- KEYS[2]  sorted set of the waiting owners; none: the owner is not among them
 -- ARGV     highest fence in use, owner; 'cluster': PUBLISH does not count all
 --          subscribers; 'alone': free the key even if others wait: they ask
 --          again in a while
 --
--- Returns 1, 0 if the owner did not hold the key, or -1 if nothing was done,
+-- Returns 1, 0 if the owner did not hold the key, or -1 if nothing was done
 -- because others wait and KEYS[2] is needed.
 
 local used, owner = ARGV[1], ARGV[2]
 local lease = redis.call('GET', KEYS[1]) or ''
 local taken = version .. used .. '+' .. owner .. ' '
-if string.sub(lease, 1, #taken) == taken then -- as it was taken, and nobody waits
+if string.sub(lease, 1, #taken) == taken then -- unchanged since it was taken, without waiters
   redis.call('SET', KEYS[1], version .. used .. '-' .. owner, 'KEEPTTL')
   return 1
 end
@@ -26,18 +26,18 @@ if holder ~= owner and KEYS[2] then
   redis.call('ZREM', KEYS[2], owner)
 end
 if released == owner then
-  return 1 -- a driver repeats a request whose answer was lost: it was this one
+  return 1 -- a driver repeats this request, because its answer was lost
 end
 if holder ~= owner then
   return 0
 end
--- If its time ran out, nobody has come since: to let go is as good as before.
+-- If the lease ran out, no other owner has come since: the release is still good.
 if tonumber(used) > tonumber(fence) then
   fence = used
 end
 
--- The key passes to the first in line whose process still listens, for a short
--- time, within which it has to ask for its lease.
+-- The key passes to the first in line whose process still listens. It is kept
+-- for a short time, within which the process has to ask for its lease.
 local channels = string.match(KEYS[1], '^[^{]*') .. 'wake:'
 while mark == '*' and ARGV[3] ~= 'alone' do
   if not KEYS[2] then

@@ -11,7 +11,7 @@ if holder ~= ARGV[1] or redis.call('PTTL', KEYS[1]) <= tonumber(memory) then
   return 0
 end
 local above = tonumber(ARGV[3]) - tonumber(fence)
-if above >= gap and tonumber(ARGV[3]) > 2 ^ 52 then -- more than hand-offs counted on
+if above >= gap and tonumber(ARGV[3]) > 2 ^ 52 then -- raised, and not by hand-offs
   return redis.error_reply('ERR a fence of ' .. ARGV[3] .. ' leaves no room for exact ones above it')
 end
 if ARGV[3] ~= fence and above > 0 then
