@@ -20,15 +20,15 @@ import (
 
 const (
 	askEvery     = 200 * time.Millisecond
-	awaitPrimary = 2 * time.Second // of new connections, after the last primary was lost
+	awaitPrimary = 2 * time.Second // for which new connections wait after the loss of a primary
 )
 
-// group connects to the primary of several hosts: the one that takes writes. Each host is asked five times a second by a
-// connection of its own, and each new connection is asked before it is used.
+// group connects to the primary of several hosts: the host that takes writes. The group asks each host five times a
+// second, on a connection of its own, and asks again on each new connection before it is used.
 //
-// Connections to a host that says that it is not the primary are closed, also while a statement waits on them. Those to
-// a host that does not answer are closed when another is the primary: a slow server keeps its connections, and a COMMIT
-// that a paused or isolated server never answers does not keep its place in the pool.
+// If a host says that it is not the primary, the group closes the connections to it, even while a statement waits. If a
+// host does not answer, the group closes the connections to it once another host is the primary. So a slow server keeps
+// its connections, and a COMMIT that a paused or isolated server never answers does not keep its place in the pool.
 type group struct {
 	members  []*member
 	stop     context.CancelFunc
@@ -37,22 +37,22 @@ type group struct {
 	mu      sync.Mutex
 	primary *member       // nil for none
 	last    *member       // the last primary
-	changes int           // of the last primary
-	lost    time.Time     // when there was none any more
+	changes int           // number of changes of last
+	lost    time.Time     // when the last primary was lost
 	found   chan struct{} // closed while there is a primary
 
 	confirming sync.Mutex         // held while a commit of confirm runs
-	next       singleflight.Group // for the commit that has not begun
+	next       singleflight.Group // shares the next commit
 }
 
 // member is one of the hosts. The group's mutex guards reason and conns.
 type member struct {
 	host    string
 	timeout time.Duration        // for a new connection and the answer to the question
-	watch   driver.Connector     // of the connection that asks
-	pool    driver.Connector     // of the others
-	reason  error                // why it is not the primary; nil if it said that it is
-	conns   map[*memberConn]bool // those of the pool
+	watch   driver.Connector     // opens the connection that asks
+	pool    driver.Connector     // opens the connections of the pool
+	reason  error                // the reason why it is not the primary; nil if it says that it is
+	conns   map[*memberConn]bool // connections of the pool
 }
 
 // newGroup watches the hosts until close.
@@ -89,8 +89,8 @@ func (g *group) close() {
 func (g *group) Driver() driver.Driver { return g.members[0].pool.Driver() }
 
 // Connect implements driver.Connector. It waits for a primary for a short time, so that transactions do not notice a
-// planned change of the primary, and then fails at once with a noPrimaryError: the pool opens connections for those who
-// wait for one, one after the other.
+// planned change of the primary. After that time it fails at once, with a noPrimaryError, because the pool opens the
+// connections for its waiting callers one after the other.
 func (g *group) Connect(ctx context.Context) (driver.Conn, error) {
 	g.mu.Lock()
 	began := time.Now()
@@ -109,9 +109,9 @@ func (g *group) Connect(ctx context.Context) (driver.Conn, error) {
 			_ = conn.Close()
 		}
 		switch {
-		case err == nil: // another has become the primary meanwhile
+		case err == nil: // another host has become the primary meanwhile
 		case ctx.Err() != nil || slices.Contains([]uint16{1040, 1203, 1226}, mysqlNumber(err)):
-			return nil, withCause(ctx, err) // that the caller gave up, or there are too many connections, says nothing of it
+			return nil, withCause(ctx, err) // too many connections, or a caller that gave up, say nothing about the member
 		default:
 			g.note(m, err)
 		}
@@ -150,8 +150,8 @@ func (g *group) watch(ctx context.Context, m *member) {
 	}
 }
 
-// note keeps a member's answer. A primary stays the primary until it says otherwise or is silent, whatever the others
-// say: one that was paused may not know yet that it was replaced.
+// note keeps a member's answer. A primary stays the primary until it says otherwise or is silent, whatever the others say:
+// another host that was paused may not know yet that it was replaced.
 func (g *group) note(m *member, reason error) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -172,17 +172,17 @@ func (g *group) note(m *member, reason error) {
 			continue
 		}
 		for conn := range other.conns {
-			_ = conn.TCPConn.Close() // what waits on it gets an error
+			_ = conn.TCPConn.Close() // a waiting statement gets an error
 		}
 	}
 }
 
-// confirm returns the result of a commit that begins after the call. Calls share it: one at a time is enough for all.
+// confirm returns the result of a commit that begins after the call. Concurrent calls share one commit.
 func (g *group) confirm(ctx context.Context, commit func(context.Context) error) error {
 	done := g.next.DoChan("", func() (any, error) {
 		g.confirming.Lock()
 		defer g.confirming.Unlock()
-		g.next.Forget("") // the calls from now on share the next commit
+		g.next.Forget("") // later calls share the next commit
 		return nil, commit(context.WithoutCancel(ctx))
 	})
 	select {
@@ -204,7 +204,7 @@ func (g *group) state() (host string, changes int, err error) {
 	return primary.host, changes, nil
 }
 
-// why returns a noPrimaryError.
+// why returns a noPrimaryError with the reasons of all hosts.
 func (g *group) why() error {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -222,12 +222,13 @@ func (g *group) why() error {
 	return none
 }
 
-// primaryQuestion answers why a server is not the primary; with an empty text if it is. MariaDB, which has neither
-// such groups nor this table, skips the comments that begin with /*!80000; from 12.0 on its read_only is a word.
+// primaryQuestion asks why a server is not the primary. The answer is empty if it is the primary. MariaDB, which has
+// neither such groups nor this table, skips the comments that begin with /*!80000; from 12.0 on, its read_only is a
+// word.
 //
-// More than half of the members must be reachable; one that recovers counts. A primary without a majority still
-// answers, and is not read-only; only its commits wait, for ever. A member that was started again and has not joined yet has
-// no id, and may take writes that the group never gets.
+// More than half of the members must be reachable; a member that recovers counts. A primary without a majority still
+// answers, and is not read-only, but its commits wait for ever. A restarted member that has not joined yet has no id,
+// and may take writes that the group never gets.
 const primaryQuestion = `SELECT CASE
 	/*!80000
 	WHEN MAX(MEMBER_ID IN ('', @@server_uuid) AND MEMBER_STATE <> 'ONLINE')
@@ -240,8 +241,9 @@ const primaryQuestion = `SELECT CASE
 	ELSE '' END
 	/*!80000 FROM performance_schema.replication_group_members */`
 
-// ask asks a member whether it is the primary, on a connection that it opens if there is none. It returns the connection,
-// or nil if that does not work, and a noPrimaryError if the member says that it is not the primary.
+// ask asks a member whether it is the primary, on conn or, if it is nil, on a new connection. It returns the
+// connection, or nil if the connection does not work, and a noPrimaryError if the member says that it is not the
+// primary.
 func (m *member) ask(ctx context.Context, by driver.Connector, conn driver.Conn) (_ driver.Conn, err error) {
 	limited, cancel := context.WithTimeout(ctx, m.timeout)
 	defer cancel()
@@ -266,19 +268,19 @@ func (m *member) ask(ctx context.Context, by driver.Connector, conn driver.Conn)
 	return conn, nil
 }
 
-// explain says what to do about an error, or how long the member was silent.
+// explain adds advice to an error, or says how long the member was silent.
 func (m *member) explain(ctx context.Context, err error) error {
 	switch {
 	case mysqlNumber(err) == 1142: // ER_TABLEACCESS_DENIED_ERROR
-		return fmt.Errorf("%w: with several hosts the user needs GRANT SELECT ON performance_schema.replication_group_members", err)
+		return fmt.Errorf("%w: with several hosts, the user needs GRANT SELECT ON performance_schema.replication_group_members", err)
 	case errors.Is(err, context.DeadlineExceeded) && ctx.Err() == nil:
 		return fmt.Errorf("no answer for %v: %w", m.timeout, os.ErrDeadlineExceeded)
 	}
 	return err
 }
 
-// noPrimaryError is a member's own reason why it is not the primary, or names each host and why it was not chosen. It does not
-// wrap the reasons: a request may be sent again whatever they are.
+// noPrimaryError has a member's own reason why it is not the primary, or the reasons of all hosts. It does not wrap the
+// reasons, because a request may be repeated after any of them.
 type noPrimaryError struct {
 	text       string
 	mayRecover bool // waiting can help

@@ -18,7 +18,7 @@ type deliveryRow struct {
 	IdempotencyKey string `gorm:"primaryKey"`
 	MovementID     string
 	Units          int64
-	After          stock.Level `gorm:"embedded"` // as it was answered
+	After          stock.Level `gorm:"embedded"` // the answer
 }
 
 func (deliveryRow) TableName() string { return "deliveries" }
@@ -40,15 +40,15 @@ func readSKU(db *gorm.DB, name string) (stock.SKU, error) {
 }
 
 // List returns at most limit SKUs whose names sort after the given one, in the order of their names. An empty name
-// begins at the first.
+// begins with the first SKU.
 func (s *Store) List(ctx context.Context, after string, limit int) ([]stock.SKU, error) {
 	var rows []skuRow
 	err := s.db.WithContext(ctx).Where("name > ?", after).Order("name").Limit(limit).Find(&rows).Error
 	return order.Map(rows, skuRow.sku), explain(ctx, "list skus", err)
 }
 
-// Create adds SKUs and the supply of their units to the ledger, all or nothing. A name that exists already is
-// order.ErrExists, also if an earlier call that returned order.ErrUnknownOutcome has created it.
+// Create creates SKUs, and adds the supply of their units to the ledger, all or nothing. A name that already exists is
+// order.ErrExists, even if an earlier call that returned order.ErrUnknownOutcome has created it.
 func (s *Store) Create(ctx context.Context, skus ...stock.SKU) error {
 	return explain(ctx, "create skus", s.inTx(ctx, func(t *tx) error {
 		byName := func(a, b stock.SKU) int { return cmp.Compare(a.Name, b.Name) }
@@ -71,9 +71,10 @@ func (s *Store) Create(ctx context.Context, skus ...stock.SKU) error {
 	}))
 }
 
-// SetLimitPerBuyer sets how many units of a SKU a buyer may have, 0 for any number, and returns the SKU as it then is.
-// Existing orders are not affected, and count: what each buyer has is added up anew, while no other order of the SKU is
-// placed. order.ErrUnknownSKU, or stock.ErrInvalid for a limit that stock.CheckLimit refuses: nothing was changed. After order.ErrUnknownOutcome, repeating the call is safe.
+// SetLimitPerBuyer sets the number of units of a SKU that a buyer may have, 0 for no limit, and returns the SKU after
+// the change. Existing orders stay, and count: the units of each buyer are added up again, and no order of the SKU is
+// placed meanwhile. Nothing was changed after order.ErrUnknownSKU, or stock.ErrInvalid for a limit that
+// stock.CheckLimit refuses. After order.ErrUnknownOutcome, repeating the call is safe.
 func (s *Store) SetLimitPerBuyer(ctx context.Context, sku string, perBuyer int64) (after stock.SKU, err error) {
 	if err := stock.CheckLimit(perBuyer); err != nil {
 		return stock.SKU{}, fmt.Errorf("sku %q: %w", sku, err)
@@ -95,24 +96,24 @@ func (s *Store) SetLimitPerBuyer(ctx context.Context, sku string, perBuyer int64
 	return after, s.confirm(ctx, seen, explain(ctx, fmt.Sprintf("limit sku %q per buyer", sku), err))
 }
 
-// countUnits adds up what the buyers of a SKU with a limit have. Its row is locked: no order of it begins or ends meanwhile.
+// countUnits adds up the units of a limited SKU for each buyer. The SKU's row is locked, so that no order of it begins
+// or ends.
 const countUnits = `
 	INSERT INTO buyer_units SELECT l.sku, o.buyer, SUM(l.units)
 	FROM skus AS s JOIN order_lines AS l ON l.sku = s.name JOIN orders AS o ON o.id = l.order_id
 	WHERE s.name = ? AND s.limit_per_buyer > 0 AND o.status IN ('pending', 'paid') GROUP BY l.sku, o.buyer`
 
-// Supply books a delivery: the units and their movement, both or neither. It returns the SKU as it then is. The same
-// delivery again changes nothing and returns what the first returned, with replayed true; with another number of units
-// it is order.ErrKeyReused. A SKU that does not exist is order.ErrUnknownSKU, one that would have more than
-// stock.MaxUnits is stock.ErrInvalid. After order.ErrUnknownOutcome, repeating the call is safe and returns the
-// outcome.
+// Supply books a delivery: the units and their movement, both or neither. It returns the SKU after the delivery. A repeated
+// delivery changes nothing and returns the first result, with replayed true; with another number of units, it is
+// order.ErrKeyReused. A SKU that does not exist is order.ErrUnknownSKU. A SKU that would have more than stock.MaxUnits is
+// stock.ErrInvalid. After order.ErrUnknownOutcome, repeating the call is safe and returns the outcome.
 func (s *Store) Supply(ctx context.Context, d stock.Delivery) (after stock.SKU, replayed bool, err error) {
 	if d.Units < 1 || d.Units > stock.MaxUnits {
 		return stock.SKU{}, false, fmt.Errorf("%w: sku %q: units: want 1 to %d", stock.ErrInvalid, d.SKU, int64(stock.MaxUnits))
 	}
 	seen := s.changes()
 	err = s.inTx(ctx, func(t *tx) error {
-		// The key comes first: the statement waits for a transaction with the same key that still runs.
+		// The key comes first, so that the statement waits for a running transaction with the same key.
 		booked := deliveryRow{SKU: d.SKU, IdempotencyKey: d.Key, MovementID: order.NewID(), Units: d.Units}
 		err := t.db.Create(&booked).Error
 		replayed = classify(err) == duplicate
@@ -142,7 +143,7 @@ func (t *tx) addUnits(d stock.Delivery, booked deliveryRow) (stock.SKU, error) {
 		return stock.SKU{}, err
 	}
 	if after.Supplied > stock.MaxUnits {
-		return stock.SKU{}, fmt.Errorf("%w: sku %q: units: %d were supplied, and at most %d can be in all",
+		return stock.SKU{}, fmt.Errorf("%w: sku %q: units: %d were already supplied, and the total may be %d at most",
 			stock.ErrInvalid, d.SKU, after.Supplied-d.Units, int64(stock.MaxUnits))
 	}
 	booked.After = after.Level
@@ -163,9 +164,9 @@ func replayDelivery(db *gorm.DB, d stock.Delivery) (stock.SKU, error) {
 	return then, err
 }
 
-// Movements returns at most limit rows of a SKU's ledger whose ids sort after the given one; an empty one begins at the
-// first. Ids sort by the time at which they were made, which is shortly before the row is committed: a concurrent
-// change may add a row before one that was returned already. A SKU that does not exist is order.ErrUnknownSKU.
+// Movements returns at most limit rows of a SKU's ledger whose ids sort after the given one; an empty id begins with
+// the first row. Ids sort by their creation, which is shortly before the COMMIT: a concurrent change may add a row
+// before a row that was already returned. A SKU that does not exist is order.ErrUnknownSKU.
 func (s *Store) Movements(ctx context.Context, sku, after string, limit int) ([]stock.Movement, error) {
 	if _, err := s.SKU(ctx, sku); err != nil {
 		return nil, err

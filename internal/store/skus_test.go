@@ -19,7 +19,7 @@ import (
 	"example.com/shop/internal/testserver"
 )
 
-// "Create adds SKUs and the supply of their units to the ledger, all or nothing. A name that exists already is
+// "Create creates SKUs, and adds the supply of their units to the ledger, all or nothing. A name that already exists is
 // order.ErrExists."
 func TestStore_Create(t *testing.T) {
 	t.Parallel()
@@ -107,9 +107,9 @@ func TestStore_List(t *testing.T) {
 	})
 }
 
-// "SetLimitPerBuyer sets how many units of a SKU a buyer may have, 0 for any number, and returns the SKU as it then
-// is. Existing orders are not affected, and count: what each buyer has is added up anew". So it mends what an instance
-// leaves out that is too old to count.
+// "SetLimitPerBuyer sets the number of units of a SKU that a buyer may have, 0 for no limit, and returns the SKU after
+// the change. Existing orders stay, and count: the units of each buyer are added up again". An instance of an old
+// version does not count; the sum includes its orders.
 func TestStore_SetLimitPerBuyer(t *testing.T) {
 	t.Parallel()
 	storetest.Each(t, func(t *testing.T, st *store.Store) {
@@ -151,8 +151,8 @@ func (s shop) ledger(t *testing.T, sku string) []stock.Movement {
 	return movements
 }
 
-// "The same delivery again changes nothing and returns what the first returned, with replayed true; with another number
-// of units it is order.ErrKeyReused."
+// "A repeated delivery changes nothing and returns the first result, with replayed true; with another number of units,
+// it is order.ErrKeyReused."
 func TestStore_Supply(t *testing.T) {
 	t.Parallel()
 	storetest.Each(t, func(t *testing.T, st *store.Store) {
@@ -188,7 +188,7 @@ func TestStore_Supply(t *testing.T) {
 	})
 }
 
-// "A SKU that does not exist is order.ErrUnknownSKU, one that would have more than stock.MaxUnits is stock.ErrInvalid."
+// "A SKU that does not exist is order.ErrUnknownSKU. A SKU that would have more than stock.MaxUnits is stock.ErrInvalid."
 // The key of a refused delivery is free.
 func TestStore_Supply_refused(t *testing.T) {
 	t.Parallel()
@@ -198,7 +198,7 @@ func TestStore_Supply_refused(t *testing.T) {
 			t.Errorf("unknown SKU: got %v, want ErrUnknownSKU", err)
 		}
 		_, _, err := s.Supply(t.Context(), delivery("mug", "key-1", stock.MaxUnits-9))
-		if !errors.Is(err, stock.ErrInvalid) || !strings.Contains(err.Error(), "10 were supplied") {
+		if !errors.Is(err, stock.ErrInvalid) || !strings.Contains(err.Error(), "10 were already supplied") {
 			t.Errorf("one too many: got %v, want ErrInvalid that says how many there are", err)
 		}
 		s.wantUntouched(t, 10)

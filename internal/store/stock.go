@@ -59,7 +59,7 @@ func (s *Store) Levels(ctx context.Context, lines ...order.Line) (order.Levels, 
 	seen := s.changes()
 	wanted := order.Order{Lines: lines}
 	levels, err := s.levels(s.db.WithContext(ctx), wanted.SKUs())
-	// Too few units are a refusal, which has to be confirmed.
+	// Too few units lead to a refusal, which has to be confirmed.
 	if err == nil && levels.Cover(&order.Draft{Order: wanted}) != nil {
 		err = s.unconfirmed(ctx, seen)
 	}
@@ -110,10 +110,10 @@ func toLevels(rows []levelRow) order.Levels {
 }
 
 // TryLevels implements order.Tx. A SELECT can have a time limit in milliseconds; InnoDB's own limit has whole seconds.
-// (MariaDB reads the first comment as SQL, and MySQL the second.) If all rows are still locked, it waits again: in a crowd
-// of transactions that commit, each waits for the ones before it.
+// (MariaDB executes the first comment, and MySQL the second.) If all rows are still locked, TryLevels waits again,
+// because in a crowd of transactions each waits for those before.
 func (t *tx) TryLevels(skus []string, within time.Duration) (order.Levels, error) {
-	if len(skus) == 0 || t.store.sqlite { // where no other transaction writes
+	if len(skus) == 0 || t.store.sqlite { // in SQLite, no other transaction writes
 		return t.LockLevels(skus)
 	}
 	wait := fmt.Sprintf("/*M!100101 SET STATEMENT max_statement_time=%f FOR */ SELECT /*+ MAX_EXECUTION_TIME(%d) */ ", within.Seconds(), within.Milliseconds())
@@ -150,9 +150,9 @@ func (t *tx) Take(mode stock.TakeMode, want stock.Take) error {
 	return failed(err, "take units of sku %q", want.SKU)
 }
 
-// overwrite is WRONG, and is how it is usually written: check whether there is enough, subtract, save. The saved value
-// was computed from a read that may be out of date. If two buyers read 1, each saves 0: two orders, one unit. The
-// transaction does not help, and neither does the CHECK constraint: the value never falls below zero.
+// overwrite is WRONG, but common: check that there are enough units, subtract, save. The saved value comes from a read
+// that may be out of date. If two buyers read 1, each saves 0: two orders, one unit. The transaction does not help, and
+// neither does the CHECK constraint, because the value never falls below zero.
 func overwrite(db *gorm.DB, t stock.Take) error {
 	if t.Seen.Available < t.Units {
 		return order.ErrSoldOut
@@ -168,19 +168,19 @@ func conditional(db *gorm.DB, t stock.Take) error {
 		t.Units, t.Units, t.SKU, t.Units)
 }
 
-// fenced is conditional with a further comparison: the row was not written under this fence or a higher one. This refuses
-// a paused holder whose lease has passed to another holder, whatever the state of the lock's store. See "How to do
-// distributed locking", M. Kleppmann, 2016.
+// fenced is conditional with a further comparison: the row was not written under this fence or a higher one. So it
+// refuses a paused holder whose lease has passed to another holder, whatever the state of the lock's store. See "How to
+// do distributed locking", M. Kleppmann, 2016.
 func fenced(db *gorm.DB, t stock.Take) error {
 	return update(db, t, "UPDATE skus SET available = available - ?, reserved = reserved + ?, fence = ? "+
 		"WHERE name = ? AND available >= ? AND fence < ?",
 		t.Units, t.Units, t.Fence, t.SKU, t.Units, t.Fence)
 }
 
-// optimistic is overwrite with a compare-and-swap: it saves the new level if the row still has the level from which
-// that was computed. It compares the whole level instead of a version number, which every writer of the row would have
-// to raise: also payments, cancellations, expiries and deliveries. Comparing the available units alone would miss a
-// change from 5 to 4 and back to 5, and save an outdated number of reserved units.
+// optimistic is overwrite with a compare-and-swap: it saves the new level if the row still has the level that was read.
+// It compares the whole level. A version number would have to be raised by every writer of the row, including payments,
+// cancellations, expiries and deliveries. A comparison of only the available units would miss a change from 5 to 4 and
+// back to 5, and save an outdated number of reserved units.
 func optimistic(db *gorm.DB, t stock.Take) error {
 	if t.Seen.Available < t.Units {
 		return order.ErrSoldOut
@@ -211,11 +211,11 @@ func mustMatch(db *gorm.DB, noMatch error, statement string, values ...any) erro
 
 // refusal returns why the UPDATE of conditional or fenced matched no row.
 //
-// It reads FOR UPDATE: another transaction may be changing the row, and a plain SELECT would not wait for that. (There is
-// no FOR UPDATE in SQLite, whose transaction is the only writer.)
+// It reads FOR UPDATE, because another transaction may be changing the row, and a plain SELECT would not wait for it.
+// (SQLite has no FOR UPDATE: the transaction is the only writer.)
 //
-// A stale fence is checked first: a holder that lost its lease must not answer anything about the stock. Changed terms
-// are checked before sold out: the caller has to plan again by the new ones anyway.
+// It checks the fence first, because a holder that has lost its lease must not answer anything about the stock. It
+// checks the terms before the units, because after a change the caller has to plan again.
 func refusal(db *gorm.DB, t stock.Take, mode stock.TakeMode) error {
 	sku, err := readSKU(db.Clauses(clause.Locking{Strength: clause.LockingStrengthUpdate}), t.SKU)
 	switch {
@@ -226,8 +226,8 @@ func refusal(db *gorm.DB, t stock.Take, mode stock.TakeMode) error {
 	case t.Terms != nil && sku.Terms() != *t.Terms:
 		return order.ErrChanged
 	}
-	// Fences only grow, so the UPDATE failed for want of units. There may be enough by now: READ COMMITTED unlocks a
-	// row that an UPDATE does not match.
+	// Fences only grow, so the UPDATE failed because units were missing. There may be enough by now: READ COMMITTED unlocks
+	// a row that an UPDATE does not match.
 	return order.ErrSoldOut
 }
 
@@ -270,10 +270,10 @@ func (t *tx) Move(movements ...stock.Movement) error {
 	return t.Record(movements...)
 }
 
-// byName is a number for each of several SKUs.
+// byName has a number for each of several SKUs.
 type byName map[string]int64
 
-// expr returns the number of a row's SKU in SQL, and whether there is any but 0, for which it is otherwise.
+// expr returns the SQL expression of a row's number, with otherwise in place of 0, and reports whether any number is not 0.
 func (n byName) expr(otherwise string) (number clause.Expr, some bool) {
 	if len(n) == 1 {
 		for _, only := range n {

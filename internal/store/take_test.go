@@ -88,8 +88,8 @@ func TestTx_Take_refusals(t *testing.T) {
 	})
 }
 
-// "Another transaction may be changing the row, and a plain SELECT would not wait for that": the reason for a refusal
-// must be the row's present.
+// "because another transaction may be changing the row, and a plain SELECT would not wait for it": the reason for a
+// refusal must come from the row as it is now.
 func TestTx_Take_refusalSeesThePresent(t *testing.T) {
 	t.Parallel()
 	storetest.EachServer(t, func(t *testing.T, kind storetest.Kind) {
@@ -110,8 +110,8 @@ func TestTx_Take_refusalSeesThePresent(t *testing.T) {
 	})
 }
 
-// "Comparing the available units alone would miss a change from 5 to 4 and back to 5": one unit was sold and one
-// delivered between read and write.
+// "A comparison of only the available units would miss a change from 5 to 4 and back to 5": between the read and the
+// write, one unit was sold and one unit was delivered.
 func TestTx_Take_optimisticSeesAvailableComeBack(t *testing.T) {
 	t.Parallel()
 	storetest.Each(t, func(t *testing.T, st *store.Store) {

@@ -24,11 +24,11 @@ import (
 )
 
 const (
-	deadlockTries = 8 // of a transaction that is rolled back by deadlocks, or by the end of a primary
+	deadlockTries = 8 // of a transaction that a deadlock, or the loss of a primary, rolls back
 	commitTries   = 3 // of a transaction whose COMMITs are neither answered nor done
 	confirmTries  = 5 // to find out whether a COMMIT was done
 
-	txTimeout      = 30 * time.Second // of a transaction, so that none holds its locks for ever
+	txTimeout      = 30 * time.Second // of a transaction, so that it does not hold locks for ever
 	commitTimeout  = 10 * time.Second // for the answer to a COMMIT or ROLLBACK
 	confirmTimeout = 10 * time.Second // for all of confirmTries
 )
@@ -37,7 +37,7 @@ const (
 func (s *Store) InTx(ctx context.Context, fn func(order.Tx) error) error {
 	seen := s.changes()
 	for range commitTries {
-		var inserted []order.Order // by the last attempt
+		var inserted []order.Order // of the last attempt
 		err := s.inTx(ctx, func(t *tx) error {
 			defer func() { inserted = t.inserted }()
 			return fn(t)
@@ -48,7 +48,7 @@ func (s *Store) InTx(ctx context.Context, fn func(order.Tx) error) error {
 		done, unknown := s.isPlaced(ctx, inserted[0])
 		if unknown != nil {
 			// Not wrapped: an ErrBusy of isPlaced would claim that nothing was changed.
-			return fmt.Errorf("%w; asked for it: %s", err, unknown.Error())
+			return fmt.Errorf("%w; asked for the outcome: %s", err, unknown.Error())
 		}
 		if done {
 			return nil
@@ -57,18 +57,19 @@ func (s *Store) InTx(ctx context.Context, fn func(order.Tx) error) error {
 	return fmt.Errorf("%w: %d commits were rolled back", order.ErrBusy, commitTries)
 }
 
-// isPlaced finds out whether an unanswered COMMIT placed the order. A plain read is not enough: the COMMIT may be done
-// after it. A transaction that writes the row of the order's key waits until the first one has ended; after that, the
-// order exists or it does not. isPlaced tries again after a lost connection, or while the first transaction still holds
-// its locks, and waits for a primary: it outlasts an election. Like the COMMIT, it ignores the cancellation of ctx.
+// isPlaced finds out whether an unanswered COMMIT placed the order. A plain read is not enough, because the COMMIT may
+// be done after the read. A transaction that writes the row of the order's key waits until the first transaction has
+// ended. Then the order exists or does not exist. isPlaced tries again after a lost connection, or while the first
+// transaction still holds its locks. It waits for a primary, and so outlasts an election. Like the COMMIT, it ignores
+// the cancellation of ctx.
 func (s *Store) isPlaced(ctx context.Context, o order.Order) (placed bool, err error) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), confirmTimeout)
 	defer cancel()
 	other := *s
-	other.conn = nil // it may be the lost connection
+	other.conn = nil // conn may be the lost connection
 	for try := 1; ; try++ {
 		if s.group != nil {
-			s.group.await(ctx) // without one, Connect says why
+			s.group.await(ctx) // without a primary, Connect returns the reason
 		}
 		err = other.inTx(ctx, func(t *tx) (err error) {
 			placed, err = t.exists(o)
@@ -83,12 +84,12 @@ func (s *Store) isPlaced(ctx context.Context, o order.Order) (placed bool, err e
 	}
 }
 
-// exists reports whether the order exists, if its error is nil, or order.ErrNothing: there is nothing to commit.
+// exists reports whether the order exists. Its error is nil or, if there is nothing to commit, order.ErrNothing.
 //
-// A member of a group that was replaced as the primary may not know it yet, and roll a transaction back that the others
-// have committed: to it, the key is free. So in a group the key is claimed and freed in a transaction that commits:
-// only a primary with a majority can commit it, and only after the first one. That the order exists is read in the same
-// transaction, since another connection may be to another member.
+// A member of a group that was replaced as the primary may not know it yet. It may roll back a transaction that the
+// others have committed, and then believes that the key is free. So in a group, exists claims and frees the key in a
+// transaction that commits: only a primary with a majority can commit it, and only after the first transaction. The
+// order is read in the same transaction, because another connection may lead to another member.
 func (t *tx) exists(o order.Order) (placed bool, err error) {
 	err = t.insertKeys([]order.UsedKey{{Order: o}})
 	switch {
@@ -103,15 +104,15 @@ func (t *tx) exists(o order.Order) (placed bool, err error) {
 	return false, err
 }
 
-// changes returns how often another host has become the primary, for unconfirmed.
+// changes returns, for unconfirmed, how often another host has become the primary.
 func (s *Store) changes() int {
 	_, changes, _ := s.Primary()
 	return changes
 }
 
-// confirm returns refusal. If that says that something is missing, and the server that said so may have been replaced since
-// changes returned seen, confirm returns an order.ErrBusy instead. The end of an order is final: no server can be wrong about
-// it.
+// confirm returns refusal. If refusal says that something is missing, but the server may have been replaced since
+// changes returned seen, confirm returns an order.ErrBusy instead. No server can be wrong about the end of an order,
+// which is final.
 func (s *Store) confirm(ctx context.Context, seen int, refusal error) error {
 	for _, missing := range []error{
 		order.ErrSoldOut, order.ErrTooManyOpen, order.ErrPurchaseLimit, order.ErrUnknownSKU, order.ErrNotFound, order.ErrNoPayment, order.ErrNothing,
@@ -125,9 +126,9 @@ func (s *Store) confirm(ctx context.Context, seen int, refusal error) error {
 	return refusal
 }
 
-// unconfirmed returns an order.ErrBusy if what was read since changes returned seen may have been read from a server that was
-// replaced. A primary that was cut off from its group goes on answering reads for the seconds that it takes to notice. But
-// it commits nothing, and isPlaced commits, even if the order does not exist.
+// unconfirmed returns an order.ErrBusy if the reads since changes returned seen may come from a server that was replaced. A
+// primary that was cut off from its group takes seconds to notice, and answers reads meanwhile. But it cannot commit, and
+// isPlaced commits even if the order does not exist.
 func (s *Store) unconfirmed(ctx context.Context, seen int) error {
 	if s.group == nil {
 		return nil
@@ -138,15 +139,16 @@ func (s *Store) unconfirmed(ctx context.Context, seen int) error {
 	})
 	switch {
 	case err != nil:
-		return fmt.Errorf("%w: what was read is not confirmed: %s", order.ErrBusy, err.Error())
+		return fmt.Errorf("%w: the last reads are not confirmed: %s", order.ErrBusy, err.Error())
 	case s.changes() != seen:
 		return fmt.Errorf("%w: another host has become the primary", order.ErrBusy)
 	}
 	return nil
 }
 
-// inTx runs fn in a transaction, again after a deadlock, and in a group again on another connection if the primary
-// refused it or was replaced. A COMMIT whose answer is lost is order.ErrUnknownOutcome.
+// inTx runs fn in a transaction, and again after a deadlock. In a group, it also runs fn again, on another connection,
+// if the primary has refused the transaction or was replaced. After a lost answer to a COMMIT, it returns
+// order.ErrUnknownOutcome.
 func (s *Store) inTx(ctx context.Context, fn func(*tx) error) error {
 	for try := 1; ; try++ {
 		err := s.inTxOnce(ctx, fn)
@@ -154,7 +156,7 @@ func (s *Store) inTx(ctx context.Context, fn func(*tx) error) error {
 			return err
 		}
 		kind := classify(err)
-		moved := s.group != nil && (kind == lost || kind == refused) && !errors.As(err, new(noPrimaryError)) // that one has waited
+		moved := s.group != nil && (kind == lost || kind == refused) && !errors.As(err, new(noPrimaryError)) // a noPrimaryError has already waited
 		switch {
 		case kind != conflict && !moved:
 			return fmt.Errorf("%w: %w", busy(err), err)
@@ -171,9 +173,9 @@ func (s *Store) inTx(ctx context.Context, fn func(*tx) error) error {
 	}
 }
 
-// inTxOnce is one attempt. A failure, a panic or the end of ctx before the COMMIT begins rolls the transaction back.
+// inTxOnce is one attempt. Before the COMMIT begins, a failure, a panic or the end of ctx rolls the transaction back.
 func (s *Store) inTxOnce(ctx context.Context, fn func(*tx) error) (err error) {
-	ctx, cancel := context.WithTimeoutCause(ctx, txTimeout, fmt.Errorf("%w: transaction took longer than %v", order.ErrBusy, txTimeout))
+	ctx, cancel := context.WithTimeoutCause(ctx, txTimeout, fmt.Errorf("%w: the transaction took longer than %v", order.ErrBusy, txTimeout))
 	defer cancel()
 	conn := s.conn
 	if conn == nil {
@@ -190,7 +192,7 @@ func (s *Store) inTxOnce(ctx context.Context, fn func(*tx) error) (err error) {
 	committing := false
 	defer func() {
 		if !committing {
-			_ = s.finish(conn, begun.Rollback, err) // if it fails, the server rolls back when the connection ends
+			_ = s.finish(conn, begun.Rollback, err) // after an error, the server rolls back when the connection ends
 		}
 	}()
 
@@ -203,9 +205,9 @@ func (s *Store) inTxOnce(ctx context.Context, fn func(*tx) error) (err error) {
 	return s.commit(ctx, conn, begun)
 }
 
-// commit returns order.ErrUnknownOutcome for every error that is not known to mean a rollback. That of a group, 3100 or
-// 3101, is not: a member that left the group while the COMMIT waited rolls the transaction back and says so, and the
-// others may have received and committed it.
+// commit returns order.ErrUnknownOutcome for every error that is not known to mean a rollback. The errors 3100 and 3101
+// of a group are among them: a member that leaves the group while a COMMIT waits reports that it has rolled back, but
+// the others may have received and committed the transaction.
 func (s *Store) commit(ctx context.Context, conn *sql.Conn, begun *sql.Tx) error {
 	err := s.finish(conn, begun.Commit, nil)
 	switch {
@@ -220,8 +222,8 @@ func (s *Store) commit(ctx context.Context, conn *sql.Conn, begun *sql.Tx) error
 	}
 }
 
-// finish ends a transaction by COMMIT or ROLLBACK and returns its connection to the pool, but for the one of On. It waits for commitTimeout at
-// most, since neither takes a context. earlier is the error of the transaction so far.
+// finish ends a transaction by COMMIT or ROLLBACK and returns its connection to the pool, unless it is the connection of
+// On. It waits for commitTimeout at most, because neither takes a context. earlier is the error of the transaction so far.
 func (s *Store) finish(conn *sql.Conn, end func() error, earlier error) error {
 	done := make(chan error, 1)
 	go func() {
@@ -231,7 +233,7 @@ func (s *Store) finish(conn *sql.Conn, end func() error, earlier error) error {
 			drop(conn)
 		}
 		if conn != s.conn {
-			_ = conn.Close() // its error is of a connection that the pool drops anyway
+			_ = conn.Close() // after an error, the pool drops the connection
 		}
 		done <- err
 	}()
@@ -245,8 +247,9 @@ func (s *Store) finish(conn *sql.Conn, end func() error, earlier error) error {
 	}
 }
 
-// drop makes the pool close the connection: to a server that refused to work, since another may have taken over its
-// address; or whose transaction may still be open, since the next BEGIN would commit that.
+// drop makes the pool close the connection. It is for a connection to a server that refuses work, because another
+// server may have taken over the address; and for one whose transaction may be open, because the next BEGIN would
+// commit it.
 func drop(conn *sql.Conn) { _ = conn.Raw(func(any) error { return driver.ErrBadConn }) }
 
 // tx is one attempt of a transaction, an order.Tx.
@@ -256,7 +259,7 @@ type tx struct {
 	inserted []order.Order
 }
 
-// failed adds to an error of the database what the statement was for. Its kind, such as a deadlock, stays what it is.
+// failed adds the purpose of the statement to an error of the database. It keeps the kind of the error, such as a deadlock.
 func failed(err error, format string, args ...any) error {
 	if err == nil || isDomain(err) {
 		return err
@@ -264,7 +267,7 @@ func failed(err error, format string, args ...any) error {
 	return fmt.Errorf(format+": %w", append(args, err)...)
 }
 
-// fault is the kind of a database error: what it means for the transaction.
+// fault is the kind of a database error, by its effect on the transaction.
 type fault string
 
 const (
@@ -272,26 +275,26 @@ const (
 	other       fault = "other"       // a wrong statement, a violated constraint, or no error of the database
 	duplicate   fault = "duplicate"   // a row with this key exists; the transaction is still open
 	conflict    fault = "conflict"    // a deadlock, or a row that changed since it was read: run the transaction again
-	interrupted fault = "interrupted" // the statement was stopped: its context ended, or an operator or the server did it
+	interrupted fault = "interrupted" // the statement was stopped by the end of its context, an operator or the server
 
-	// The connection is gone or cannot be had. The server rolls a transaction on it back, unless its COMMIT was sent.
+	// The connection is lost or cannot be opened. The server rolls its transaction back, unless the COMMIT was sent.
 	lost fault = "lost"
 
-	// The database gave up waiting for another transaction's lock. In MySQL the transaction is STILL OPEN: a COMMIT
-	// would save what its earlier statements did.
+	// The database gave up waiting for another transaction's lock. In MySQL, the transaction is STILL OPEN: a COMMIT
+	// would save the changes of its earlier statements.
 	lockWait fault = "lock wait"
 
-	// The server is full, out of memory, read-only or no longer the primary. Another server may have taken over, so the
-	// connection is dropped.
+	// The server is full, out of memory, read-only or no longer the primary. The connection is dropped, because another
+	// server may have taken over.
 	refused fault = "refused"
 )
 
-// readOnly are the errors of a server or a schema that takes no writes: ER_OPTION_PREVENTS_STATEMENT, ER_READ_ONLY_MODE,
+// readOnly are the errors of a read-only server or schema: ER_OPTION_PREVENTS_STATEMENT, ER_READ_ONLY_MODE,
 // ER_CANT_EXECUTE_IN_READ_ONLY_TRANSACTION, ER_OPEN_AS_READONLY, ER_INNODB_READ_ONLY, ER_INNODB_FORCED_RECOVERY,
 // ER_SCHEMA_READ_ONLY.
 var readOnly = []uint16{1290, 1836, 1792, 1036, 1874, 1881, 3906} //nolint:gochecknoglobals // a table
 
-// busy returns the order.ErrBusy for an error that may pass. A server that takes writes may yet get the address.
+// busy returns the order.ErrBusy for a temporary error. Even "read-only" may end, if another server gets the address.
 func busy(err error) *order.Error {
 	if slices.Contains(readOnly, mysqlNumber(err)) {
 		return &order.Error{Code: order.ErrBusy.Code, Text: "the database server is read-only: name the one that takes writes, or make it writable"}
@@ -308,21 +311,21 @@ func mysqlFault(number uint16) fault {
 	case 1062, 1586: // ER_DUP_ENTRY, ER_DUP_ENTRY_WITH_KEY_NAME
 		return duplicate
 	case 1213, // ER_LOCK_DEADLOCK
-		1020: // ER_CHECKREAD: MariaDB from 11.6 on, where the row changed since the snapshot
+		1020: // ER_CHECKREAD: in MariaDB from 11.6 on, the row has changed since the snapshot
 		return conflict
 	case 1205, 3572: // ER_LOCK_WAIT_TIMEOUT, ER_LOCK_NOWAIT
 		return lockWait
 	case 1021, 1114, // ER_DISK_FULL, ER_RECORD_FILE_FULL
 		1037, 1038, 1041, 1135, // ER_OUTOFMEMORY, ER_OUT_OF_SORTMEMORY, ER_OUT_OF_RESOURCES, ER_CANT_CREATE_THREAD
 		1206, 1226, 1637, // ER_LOCK_TABLE_FULL, ER_USER_LIMIT_REACHED, ER_TOO_MANY_CONCURRENT_TRXS
-		// Group replication: ER_RUN_HOOK_ERROR, ER_TRANSACTION_ROLLBACK_DURING_COMMIT, and that a new primary was not
-		// ready in time: ER_GRP_TRX_CONSISTENCY_*.
+		// Group replication: ER_RUN_HOOK_ERROR, ER_TRANSACTION_ROLLBACK_DURING_COMMIT, and, if a new primary was not ready
+		// in time, ER_GRP_TRX_CONSISTENCY_*.
 		3100, 3101, 3796, 3797, 3798,
 		3032: // ER_SERVER_OFFLINE_MODE
 		return refused
 	case 1040, 1203, // ER_CON_COUNT_ERROR, ER_TOO_MANY_USER_CONNECTIONS
 		1053,                   // ER_SERVER_SHUTDOWN
-		1158, 1159, 1160, 1161, // ER_NET_READ_ERROR and its like: the server itself was cut off
+		1158, 1159, 1160, 1161, // ER_NET_READ_ERROR and similar: the server lost its connection
 		1927, 3169, 4031: // ER_CONNECTION_KILLED, ER_SESSION_WAS_KILLED, ER_CLIENT_INTERACTION_TIMEOUT
 		return lost
 	case 1317, 1969, 3024: // ER_QUERY_INTERRUPTED, ER_STATEMENT_TIMEOUT, ER_QUERY_TIMEOUT
@@ -359,7 +362,7 @@ func mysqlNumber(err error) uint16 {
 	return 0
 }
 
-// sqliteFault uses the primary code, the lowest byte, except for constraints, which differ in the second byte.
+// sqliteFault uses the primary code, the lowest byte, except for constraints, which the second byte distinguishes.
 func sqliteFault(code int) fault {
 	switch code {
 	case sqlite3.SQLITE_CONSTRAINT_PRIMARYKEY, sqlite3.SQLITE_CONSTRAINT_UNIQUE:
@@ -376,13 +379,13 @@ func sqliteFault(code int) fault {
 	return other
 }
 
-// unavailable reports whether the database cannot answer now and may do so later.
+// unavailable reports whether the database cannot answer now but may answer later.
 func unavailable(err error) bool {
 	return slices.Contains([]fault{lost, refused, conflict, lockWait, interrupted}, classify(err))
 }
 
 // explain turns an error of the database into order.ErrBusy if the database may answer later, or into the reason why
-// ctx ended. Errors of packages order and stock stay what they are.
+// ctx ended. It returns errors of the packages order and stock as they are.
 func explain(ctx context.Context, what string, err error) error {
 	if err == nil || isDomain(err) {
 		return err
@@ -394,10 +397,10 @@ func explain(ctx context.Context, what string, err error) error {
 	return fmt.Errorf("%s: %w", what, err)
 }
 
-// isDomain reports whether err is one of packages order and stock.
+// isDomain reports whether err is an error of the packages order and stock.
 func isDomain(err error) bool { return order.Code(err) != "" || errors.Is(err, stock.ErrInvalid) }
 
-// withCause adds the reason why ctx ended to an error that its end may have caused: the drivers' "interrupted" and
+// withCause adds the reason why ctx ended to an error that the end of ctx may have caused: the drivers' "interrupted" and
 // "invalid connection", and sql.ErrTxDone.
 func withCause(ctx context.Context, err error) error {
 	if ctx.Err() == nil {
@@ -409,7 +412,7 @@ func withCause(ctx context.Context, err error) error {
 	return err
 }
 
-// ended returns why ctx ended: its error, and its cause if that is another one.
+// ended returns the reason why ctx ended: its error and, if it differs, its cause.
 func ended(ctx context.Context) error {
 	err, cause := ctx.Err(), context.Cause(ctx)
 	if errors.Is(cause, err) {

@@ -150,13 +150,13 @@ func TestControls_apply(t *testing.T) {
 func TestCommand_usage(t *testing.T) {
 	t.Parallel()
 	for want, args := range map[string][]string{
-		"--times 0: want 1 to 10000":             {"--times=0"},
-		`"shop-dead" is no fault; 'faults list'`: {"shop-dead"},
-		"mysql-killed needs servers: add":        {"mysql-killed"},
-		"--json and --html: go with faults":      {"list", "--json=-"},
-		"lock-wait-ignored needs servers: add":   {"controls", "lock-wait-ignored"},
-		`["no-such"] are controls, once each`:    {"controls", "no-such"},
-		"--servers must be one of":               {"--servers=here"},
+		"--times 0: want 1 to 10000":                {"--times=0"},
+		`"shop-dead" is not a fault: 'faults list'`: {"shop-dead"},
+		"mysql-killed needs servers: add":           {"mysql-killed"},
+		"--json and --html report on faults":        {"list", "--json=-"},
+		"lock-wait-ignored needs servers: add":      {"controls", "lock-wait-ignored"},
+		`["no-such"]: want names of controls`:       {"controls", "no-such"},
+		"--servers must be one of":                  {"--servers=here"},
 	} {
 		if _, _, err := start(t, args...); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%q: got %v, want an error with %q", args, err, want)
