@@ -268,11 +268,8 @@ func (l loadTest) lab(chosen []shopclient.Strategy, shop shopclient.Lab, player 
 			}
 			return player.Position(ctx, name)
 		},
-		Explore: func(ctx context.Context, strategy string, crash bool) (step.Explored, error) {
-			bounds := step.DefaultBounds()
-			bounds.Crash = crash
-			return player.Explore(ctx, strategy, bounds, func(int, int) {})
-		},
+		Record:  player.Record,
+		Explore: player.Explore,
 		KillPrimary: func(ctx context.Context) ([]faults.Failover, error) {
 			return faults.KillPrimary(ctx, 1, func(string) {})
 		},

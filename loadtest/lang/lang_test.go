@@ -47,7 +47,10 @@ func shown(t *testing.T) map[string][]string {
 	t.Helper()
 	var lessons, page []string
 	for _, l := range step.Lessons() {
-		lessons = append(append(lessons, l.Title, l.Text, l.Question, l.Why, l.Fix), l.Options...)
+		lessons = append(lessons, l.Title, l.Text, l.Question, l.Why, l.Fix)
+		for _, o := range l.Options {
+			lessons = append(lessons, o.Text, o.Reason)
+		}
 	}
 	for _, call := range found(t, "loadtest/web/static/*.js", `\bt\(((?:[^()]|\([^()]*\))*)\)`) {
 		call = regexp.MustCompile(`=== "\w+"|replaceAll\([^)]*\)`).ReplaceAllString(call, "")

@@ -105,7 +105,7 @@ func (c *Command) Run(ctx context.Context, out Output) (err error) {
 // playable returns the lessons whose strategies the shops have, and names the others.
 func playable(lessons []Lesson, strategies []shopclient.Strategy, out Output) []Lesson {
 	return slices.DeleteFunc(lessons, func(l Lesson) bool {
-		i := slices.IndexFunc(strategies, func(s shopclient.Strategy) bool { return s.Name == l.strategy() && !s.Available })
+		i := slices.IndexFunc(strategies, func(s shopclient.Strategy) bool { return s.Name == l.Strategy() && !s.Available })
 		if i >= 0 {
 			out.notPlayed(l.Name, strategies[i].Reason)
 		}

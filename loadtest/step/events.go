@@ -27,6 +27,7 @@ type Event struct {
 	Text   string        `json:"text"`
 	Answer string        `json:"answer,omitempty"`
 	Noise  bool          `json:"noise,omitempty"` // it is the same in every purchase, and no other buyer notices it
+	Line   string        `json:"line,omitempty"`  // of the source, where the buyer stood before this act
 }
 
 // isNoise reports whether an event is left out of timelines.
@@ -55,6 +56,13 @@ type journal struct {
 
 	mu     sync.Mutex
 	events []Event
+}
+
+// copy returns a journal of what has happened until now.
+func (j *journal) copy() *journal {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	return &journal{began: j.began, suffix: j.suffix, events: slices.Clone(j.events)}
 }
 
 // add notes what happens now.

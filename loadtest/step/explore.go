@@ -261,7 +261,7 @@ func (p *Player) Explore(ctx context.Context, name string, within Bounds, progre
 				if exploring.Err() != nil {
 					return nil
 				}
-				played, done, err := p.walk(exploring, strategy, plan{Bounds: within, acts: acts})
+				all, done, err := p.walk(exploring, strategy, plan{Bounds: within, acts: acts})
 				mu.Lock()
 				defer mu.Unlock()
 				left--
@@ -272,7 +272,7 @@ func (p *Player) Explore(ctx context.Context, name string, within Bounds, progre
 					return err
 				}
 				todo = append(todo, instead(done, len(acts))...)
-				found.add(played)
+				found.add(all[len(all)-1])
 				progress(len(found.Schedules), left+len(todo))
 				return nil
 			})

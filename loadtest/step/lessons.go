@@ -21,7 +21,7 @@ type Lesson struct {
 	// Before the schedule goes on after Ask acts, the reader is asked what will happen. Right is the index of the answer.
 	Ask      int      `json:"ask"`
 	Question string   `json:"question"`
-	Options  []string `json:"options"`
+	Options  []Option `json:"options"`
 	Right    int      `json:"right"`
 
 	Why    string `json:"why"`    // it fails
@@ -30,6 +30,14 @@ type Lesson struct {
 
 	// Wrong is like the event with which it goes wrong; nil for the write that sells one unit too many.
 	Wrong *Event `json:"wrong,omitempty"`
+	// Saved is like the event with which the remedy prevents it.
+	Saved Event `json:"saved"`
+}
+
+// Option is an answer that the reader can choose, and why it is right or wrong.
+type Option struct {
+	Text   string `json:"text"`
+	Reason string `json:"reason"`
 }
 
 //go:embed lessons.json
@@ -45,11 +53,11 @@ var readLessons = sync.OnceValue(func() (all []Lesson) { //nolint:gochecknogloba
 // Lessons returns them in the order in which people make the mistakes.
 func Lessons() []Lesson { return slices.Clone(readLessons()) }
 
-// strategy is the name of the wrong one.
-func (l Lesson) strategy() string { return l.Schedule[:strings.IndexAny(l.Schedule, "*:")] }
+// Strategy is the name of the wrong one.
+func (l Lesson) Strategy() string { return l.Schedule[:strings.IndexAny(l.Schedule, "*:")] }
 
 // with is the name of the lesson's schedule with another strategy.
-func (l Lesson) with(strategy string) string { return strategy + l.Schedule[len(l.strategy()):] }
+func (l Lesson) with(strategy string) string { return strategy + l.Schedule[len(l.Strategy()):] }
 
 // judge says how it ended. wanted is whether a buyer who lives was refused.
 func (p *Position) judge(stuck, wanted bool) {

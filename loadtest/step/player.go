@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net/http"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -19,16 +20,19 @@ type Position struct {
 	Schedule string   `json:"schedule"` // the name of what was done
 	Acts     []string `json:"acts"`     // what was done, one by one
 	Strategy string   `json:"strategy"`
-	Designed bool     `json:"designed"` // the strategy is designed to be correct
-	Units    int64    `json:"units"`    // that were there
+	Designed bool     `json:"designed"`  // the strategy is designed to be correct
+	LockName string   `json:"lock_name"` // of what the strategy locks with, as in shopclient.Strategy; empty if it has no lock
+	Units    int64    `json:"units"`     // that were there
 
 	Buyers []Buyer  `json:"buyers"`
-	Next   []string `json:"next"` // acts that can be done now; none when it is over
+	Lines  []string `json:"lines"` // of the source, at which the buyers have stood
+	Next   []string `json:"next"`  // acts that can be done now; none when it is over
 	Stock  Stock    `json:"stock"`
 	Lock   *Lock    `json:"lock,omitempty"` // nil if there is none, or its store does not name its holder
 	Sold   int64    `json:"sold"`           // units in orders
 	Events []Event  `json:"events"`         // in order of time
 	Wrong  int      `json:"wrong"`          // index of the event with which it went wrong; -1 if none did
+	Saved  int      `json:"saved"`          // index of the event with which a lesson's remedy prevents that; -1 if none does
 
 	Over    bool   `json:"over"`    // no buyer can go on
 	Passed  bool   `json:"passed"`  // it is over, no unit was sold twice, no buyer waits for ever, and no unit is left for a living one
@@ -42,10 +46,10 @@ type Buyer struct {
 	Name     string `json:"name"`
 	Instance int    `json:"instance"` // of the shop, from 1
 	State    string `json:"state"`
-	Next     string `json:"next"`    // its next step: sql, redis, lock or release, and a text
-	Line     string `json:"line"`    // of the source, where it stands, such as internal/order/strategy/none.go:27
-	Holds    bool   `json:"holds"`   // a lock, as it believes
-	Expired  bool   `json:"expired"` // the lock has run out
+	Next     string `json:"next"`     // its next step: sql, redis, lock or release, and a text
+	Line     string `json:"line"`     // of the source, where it stands or waits, such as internal/order/strategy/none.go:27
+	Holds    bool   `json:"holds"`    // a lock, as it believes
+	Mistaken bool   `json:"mistaken"` // it has lost the lock that it believes to hold
 	Read     *int64 `json:"read,omitempty"`
 	Answer   string `json:"answer"` // empty while there is none
 }
@@ -67,8 +71,22 @@ type Stock struct {
 
 // Lock is what the lock's store has of it, whatever the buyers believe.
 type Lock struct {
-	Holder string `json:"holder"` // A, B or C; empty if it is free, or the store has no owner
+	Holders []string `json:"holders"` // A, B or C; none if it is free, or the store has no owner
 	lab.LockState
+}
+
+// isOwner reports whether a command names an owner of the lock, by the first letters of its random name.
+func (l *Lock) isOwner(command string) bool {
+	return slices.ContainsFunc(strings.Split(l.Owner, ", "), func(owner string) bool {
+		return len(owner) > ownerShown && strings.Contains(command, " "+owner[:ownerShown])
+	})
+}
+
+const ownerShown = 6 // letters of an owner's name in a recording
+
+// isOthers reports whether the lock is free, or another buyer's.
+func (l *Lock) isOthers(name string) bool {
+	return l.Owner == "" || len(l.Holders) > 0 && !slices.Contains(l.Holders, name)
 }
 
 // Player plays, in shops that it keeps for the next schedule. It may be used by many goroutines at once.
@@ -194,24 +212,32 @@ func (p *Player) PlayLoose(ctx context.Context, name string) (Position, error) {
 	return p.play(ctx, name, false, true)
 }
 
-func (p *Player) play(ctx context.Context, name string, part, loose bool) (now Position, err error) {
-	named, how, err := parseSchedule(name)
+func (p *Player) play(ctx context.Context, name string, part, loose bool) (Position, error) {
+	all, _, err := p.keep(ctx, name, plan{part: part, loose: loose})
 	if err != nil {
-		return now, err
+		return Position{}, err
+	}
+	return all[len(all)-1], nil
+}
+
+// keep plays a schedule in this way, and returns the positions that were kept, the last one too.
+func (p *Player) keep(ctx context.Context, name string, how plan) ([]Position, []decision, error) {
+	named, acts, err := parseSchedule(name)
+	if err != nil {
+		return nil, nil, err
 	}
 	strategy, err := p.strategy(ctx, named)
 	if err != nil {
-		return now, err
+		return nil, nil, err
 	}
-	how.part, how.loose = part, loose
-	now, _, err = p.walk(ctx, strategy, how)
-	return now, err
+	how.Bounds, how.acts = acts.Bounds, acts.acts
+	return p.walk(ctx, strategy, how)
 }
 
 // repeats is how often a schedule is tried: which of several waiters gets a lock that has run out is not determined.
 const repeats = 20
 
-func (p *Player) walk(ctx context.Context, strategy shopclient.Strategy, how plan) (now Position, done []decision, err error) {
+func (p *Player) walk(ctx context.Context, strategy shopclient.Strategy, how plan) (all []Position, done []decision, err error) {
 	needs, times := kind{how.Buyers, patientTTL}, 1
 	switch {
 	case slices.ContainsFunc(how.acts, func(a act) bool { return a.kind == works }):
@@ -221,12 +247,12 @@ func (p *Player) walk(ctx context.Context, strategy shopclient.Strategy, how pla
 	}
 	err = p.borrow(ctx, needs, func(s *instances) (err error) {
 		for range times {
-			now, done, err = walkThrough(ctx, s, strategy, how)
+			all, done, err = walkThrough(ctx, s, strategy, how)
 			if !errors.Is(err, ErrSchedule) || errors.Is(err, errNoLock) { // nor will there be one
 				break
 			}
 		}
 		return err
 	})
-	return now, done, err
+	return all, done, err
 }

@@ -1,10 +1,12 @@
 package step
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"sync/atomic"
@@ -36,6 +38,8 @@ type buyer struct {
 
 	recordings map[int]lab.Recording // by try, from 1: what the shop recorded, as far as look has seen it
 	at         progress
+	line       string   // of the source, where it has stopped last
+	lines      []string // where it has stopped until now
 	dead       bool
 	once       bool // it does not try again
 	expired    bool // its lock has run out
@@ -94,7 +98,10 @@ func (b *buyer) look(ctx context.Context, polls bool) {
 		latest = b.recordings[try]
 	}
 	b.at = progressOf(latest.Events, polls)
-	b.at.next, b.at.line, b.at.answered = latest.Next, latest.Line, answered
+	b.at.next, b.line, b.at.answered = latest.Next, cmp.Or(latest.Line, b.line), answered
+	if b.line != "" && !slices.Contains(b.lines, b.line) {
+		b.lines = append(b.lines, b.line)
+	}
 }
 
 // awaitChange waits for a change in the latest recording. It reports false at once if the recording has not begun, or has
@@ -135,7 +142,6 @@ func untilAvailable(ctx context.Context, ask func() error) error {
 // progress is how far a request has come, by what the shop has recorded.
 type progress struct {
 	next      string // the step that it has stopped before
-	line      string // of the source, where it has stopped
 	answered  bool
 	read      *int64 // units that it has seen as available
 	asks      bool   // for a lock

@@ -21,6 +21,7 @@ type plan struct {
 	acts  []act
 	part  bool // end with the acts
 	loose bool // leave out acts that are not possible
+	each  bool // keep the position before each decision, too
 }
 
 // walk is one schedule while it is played: each buyer's request stands still before its next step, and one at a time
@@ -33,6 +34,7 @@ type walk struct {
 	log      *journal
 	buyers   []*buyer
 
+	kept       []Position // before each decision, where the plan wants them
 	last       int        // buyer that made the latest step; -1 before the first
 	changes    int        // releases and expiries so far: a buyer who polls asks again only after one
 	timePassed bool       // so that the locks of dead buyers have run out
@@ -43,38 +45,38 @@ type walk struct {
 // decision is an act, and what could have been done instead.
 type decision struct {
 	act
+	of      int // index of the plan's act that it belongs to; behind the last for what comes after them
 	instead []act
 	at      time.Time // when it was done
+	line    string    // of the source, where its buyer stood
 	blocked bool      // the buyer could not go on after it
 }
 
-// walkThrough plays a schedule. The decisions are what was done, with what could have been done instead.
-func walkThrough(ctx context.Context, on *instances, by shopclient.Strategy, p plan) (now Position, done []decision, err error) {
+// walkThrough plays a schedule. The last position is the end; the decisions are what was done, with what could have been done
+// instead.
+func walkThrough(ctx context.Context, on *instances, by shopclient.Strategy, p plan) (all []Position, done []decision, err error) {
 	suffix := "-" + strings.ToLower(rand.Text()[:8])
 	w := &walk{
 		plan: p, shops: on, strategy: by, sku: "mug" + suffix, log: &journal{began: time.Now(), suffix: suffix}, last: -1,
 	}
 	defer w.end(ctx)
 	if err := w.begin(ctx); err != nil {
-		return now, nil, err
+		return nil, nil, err
 	}
 	if err := w.playActs(ctx); err != nil {
-		return now, nil, err
+		return nil, nil, err
 	}
 	for {
 		over, err := w.isStuck(ctx)
 		if err != nil {
-			return now, nil, err
-		}
-		if over {
-			w.end(ctx)
+			return nil, nil, err
 		}
 		if over || p.part {
-			now, err = w.position(ctx, over)
-			return now, w.done, err
+			now, err := w.position(ctx, over)
+			return append(w.kept, now), w.done, err
 		}
 		if err := w.do(ctx, w.choices()); err != nil {
-			return now, nil, err
+			return nil, nil, err
 		}
 	}
 }
@@ -121,7 +123,7 @@ func (w *walk) end(ctx context.Context) {
 
 // playActs does what the plan names. A step waits for time to pass where no buyer can go on without.
 func (w *walk) playActs(ctx context.Context) error {
-	for _, a := range w.acts {
+	for i, a := range w.acts {
 		for a.kind == steps || a.kind == runs {
 			if _, err := w.isStuck(ctx); err != nil {
 				return err
@@ -129,14 +131,14 @@ func (w *walk) playActs(ctx context.Context) error {
 			if a.kind == steps || !w.canGoOn(a.buyer) {
 				break
 			}
-			if err := w.do(ctx, decision{act: act{steps, a.buyer}}); err != nil {
+			if err := w.do(ctx, decision{act: act{steps, a.buyer}, of: i}); err != nil {
 				return err
 			}
 		}
 		if a.kind == runs || w.loose && !w.possible(a) {
 			continue
 		}
-		if err := w.do(ctx, decision{act: a}); err != nil && (!w.loose || !errors.Is(err, errNoLock)) {
+		if err := w.do(ctx, decision{act: a, of: i}); err != nil && (!w.loose || !errors.Is(err, errNoLock)) {
 			return err
 		}
 	}
@@ -166,7 +168,7 @@ func (w *walk) isStuck(ctx context.Context) (bool, error) {
 // whose turn it is meets with a fault.
 func (w *walk) choices() decision {
 	others := w.possibleActs(steps)
-	d := decision{act: others[max(0, slices.Index(others, act{steps, w.last}))]}
+	d := decision{act: others[max(0, slices.Index(others, act{steps, w.last}))], of: len(w.acts)}
 	if slices.ContainsFunc(w.buyers, func(b *buyer) bool { return b.at.chosen }) {
 		return d // which of two the database ends is its choice: what comes next cannot be named
 	}
@@ -243,7 +245,14 @@ func (w *walk) do(ctx context.Context, d decision) error {
 	case len(w.done) == maxActs:
 		return fmt.Errorf("%s: more than %d steps: a request does not end", w.name(), maxActs)
 	}
-	w.cost, d.at = w.cost+w.price(d.act), time.Now()
+	if w.each {
+		before, err := w.position(ctx, false)
+		if err != nil {
+			return err
+		}
+		w.kept = append(w.kept, before)
+	}
+	w.cost, d.at, d.line = w.cost+w.price(d.act), time.Now(), b.line
 	if b.at.asksNow || strings.Contains(next, " take-or-wait ") {
 		b.asked = w.changes
 	}
@@ -404,7 +413,7 @@ func (w *walk) renews() bool {
 func (w *walk) position(ctx context.Context, over bool) (Position, error) {
 	p := Position{
 		Schedule: w.name(), Acts: []string{}, Strategy: w.strategy.Name,
-		Designed: w.strategy.Designed, Units: w.Units, Next: []string{}, Wrong: -1, Over: over,
+		Designed: w.strategy.Designed, LockName: w.strategy.Lock, Units: w.Units, Next: []string{}, Wrong: -1, Saved: -1, Over: over,
 	}
 	for _, d := range w.done {
 		p.Acts = append(p.Acts, d.String())
@@ -412,20 +421,20 @@ func (w *walk) position(ctx context.Context, over bool) (Position, error) {
 	stuck, wanted := false, false
 	for i, b := range w.buyers {
 		is := Buyer{
-			Name: b.name, Instance: i + 1, State: Waits, Next: strings.ReplaceAll(b.at.next, w.log.suffix, ""), Line: b.at.line,
-			Holds: b.at.holds, Expired: b.expired, Read: b.at.read,
+			Name: b.name, Instance: i + 1, State: Waits, Next: strings.ReplaceAll(b.at.next, w.log.suffix, ""), Line: b.line,
+			Holds: b.at.holds && !b.dead, Read: b.at.read,
 		}
 		switch {
 		case b.dead:
 			is.State, is.Next, is.Line = Died, "", ""
 		case b.finished():
-			is.State, is.Answer = Done, answerText(b.answer, b.err)
+			is.State, is.Line, is.Answer = Done, "", answerText(b.answer, b.err)
 		case w.canGoOn(i):
 			is.State = Ready
 		}
 		stuck = stuck || over && is.State == Waits
 		wanted = wanted || is.State == Done && b.answer.Order.ID == "" && (!b.once || !b.answer.Problem.RetrySafe)
-		p.Buyers = append(p.Buyers, is)
+		p.Buyers, p.Lines = append(p.Buyers, is), append(p.Lines, b.lines...)
 	}
 	if !over {
 		for _, a := range w.possibleActs(steps, dies, expires) {
@@ -458,7 +467,7 @@ func (w *walk) readBooks(ctx context.Context, p *Position) error {
 	}
 	for _, b := range w.buyers {
 		if state, unknown := b.shop.Lock(ctx, b.recordingName(b.try())); unknown == nil { // also where it has asked for none
-			p.Lock = &Lock{LockState: state}
+			p.Lock = &Lock{Holders: []string{}, LockState: state}
 		}
 	}
 	return err
@@ -466,12 +475,14 @@ func (w *walk) readBooks(ctx context.Context, p *Position) error {
 
 // readEvents collects what was recorded, with the act that each event belongs to.
 func (w *walk) readEvents(p *Position) {
+	log := w.log.copy()
 	for _, b := range w.buyers {
 		for try := 1; try <= b.try(); try++ {
-			w.log.addRecording(b.name, b.recordings[try].Events)
+			log.addRecording(b.name, b.recordings[try].Events)
 		}
 	}
-	p.Events = w.log.sorted()
+	p.Events = log.sorted()
+	fences := map[string]int64{} // by buyer, not committed yet
 	for i := range p.Events {
 		e := &p.Events[i]
 		e.Noise = e.isNoise()
@@ -482,12 +493,21 @@ func (w *walk) readEvents(p *Position) {
 				e.Act = i
 			}
 		}
+		if e.Act >= 0 && w.buyers[w.done[e.Act].buyer].name == e.Actor {
+			e.Line = w.done[e.Act].line
+		}
 		if fence := fenceRule.FindStringSubmatch(e.Text); fence != nil && e.Answer == "1 row" {
-			p.Stock.Fence, _ = strconv.ParseInt(fence[1], 10, 64) // digits
+			fences[e.Actor], _ = strconv.ParseInt(fence[1], 10, 64) // digits
 		}
-		if p.Lock != nil && p.Lock.Owner != "" && strings.Contains(e.Text, p.Lock.Owner) {
-			p.Lock.Holder = e.Actor
+		if e.Text == "COMMIT" && e.Answer == "OK" {
+			p.Stock.Fence = max(p.Stock.Fence, fences[e.Actor])
 		}
+		if p.Lock != nil && p.Lock.isOwner(e.Text) && !slices.Contains(p.Lock.Holders, e.Actor) {
+			p.Lock.Holders = append(p.Lock.Holders, e.Actor)
+		}
+	}
+	for i, b := range w.buyers {
+		p.Buyers[i].Mistaken = b.at.holds && !b.dead && (b.expired || p.Lock != nil && p.Lock.isOthers(b.name))
 	}
 }
 

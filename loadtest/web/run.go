@@ -131,6 +131,7 @@ type state struct {
 	Races  []raceState `json:"races"`
 	Status string      `json:"status"` // a sentence, read out to those who cannot see the bars
 	Result bool        `json:"result"` // there is a report
+	Busy   bool        `json:"busy"`   // with a run, or with other long work
 }
 
 type raceState struct {

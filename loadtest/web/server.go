@@ -18,12 +18,12 @@ import (
 	"time"
 
 	"golang.org/x/sync/errgroup"
+	"golang.org/x/sync/singleflight"
 
 	teaching "example.com/shop/internal/lab"
 	"example.com/shop/loadtest/lang"
 	"example.com/shop/loadtest/result"
 	"example.com/shop/loadtest/shopclient"
-	"example.com/shop/loadtest/step"
 )
 
 // Limits of the server. It reads small forms from a browser on this machine.
@@ -40,6 +40,9 @@ type server struct {
 	work sync.WaitGroup
 	busy atomic.Bool // with a run or other long work
 	last atomic.Pointer[run]
+
+	playing singleflight.Group
+	played  sync.Map // what was recorded of lessons, and found in schedules
 }
 
 // newServer returns a server whose last run is an empty one, so that there is always one.
@@ -54,8 +57,9 @@ func newServer(ctx context.Context, lab Lab) *server {
 // Serve serves the page at an address until ctx ends, which also ends a run. It reports where, before anything can be
 // asked. When it returns, nothing of it runs any more.
 //
-// One run goes on at a time, or all schedules of a strategy are played, or a primary is killed; a second request is refused
-// (409), and during a run, so is any schedule. Nothing leaves the page's origin: its Content-Security-Policy forbids it. A
+// One run goes on at a time, or all schedules of a strategy are played, or a primary is killed; a second run is refused (409),
+// and schedules wait for their turn. Lessons and single schedules are played at any time, and all lessons before they are
+// asked for. Nothing leaves the page's origin: its Content-Security-Policy forbids it. A
 // request that changes something must be of the same origin, and the Host of each must be an address, localhost or the name
 // that was listened on, so that no foreign name leads here.
 func Serve(ctx context.Context, address string, lab Lab, report func(line string)) error {
@@ -84,6 +88,10 @@ func Serve(ctx context.Context, address string, lab Lab, report func(line string
 		if err := web.Serve(listener); !errors.Is(err, http.ErrServerClosed) {
 			return err
 		}
+		return nil
+	})
+	group.Go(func() error {
+		s.playAhead(ctx)
 		return nil
 	})
 	group.Go(func() error {
@@ -150,7 +158,7 @@ func (s *server) routes() http.Handler {
 		return file{kind: jsonText, content: lang.Chinese}, nil
 	}))
 	mux.HandleFunc("GET /events", s.events)
-	mux.HandleFunc("GET /lessons", get(func(*http.Request) (any, error) { return s.lab.Lessons, nil }))
+	mux.HandleFunc("GET /lessons", get(s.lessons))
 	mux.HandleFunc("GET /source/{path...}", get(source))
 	mux.HandleFunc("GET /script", get(func(r *http.Request) (any, error) {
 		return file{kind: plainText, content: []byte(teaching.Script(r.FormValue("command")))}, nil
@@ -162,8 +170,9 @@ func (s *server) routes() http.Handler {
 		w.WriteHeader(http.StatusNoContent)
 	})
 	if len(s.lab.Lessons) > 0 { // with shops of its own
+		mux.HandleFunc("POST /lesson", post(s, http.StatusOK, s.lesson))
 		mux.HandleFunc("POST /schedule", post(s, http.StatusOK, s.schedule))
-		mux.HandleFunc("POST /explore", post(s, http.StatusOK, s.explore))
+		mux.HandleFunc("POST /explore", s.explore)
 		mux.HandleFunc("POST /failover", post(s, http.StatusOK, s.failover))
 	}
 	return mux
@@ -198,7 +207,9 @@ func (s *server) events(w http.ResponseWriter, r *http.Request) {
 	defer tick.Stop()
 	var sent []byte
 	for {
-		now, err := json.Marshal(s.last.Load().state(r.FormValue("lang")))
+		state := s.last.Load().state(r.FormValue("lang"))
+		state.Busy = s.busy.Load()
+		now, err := json.Marshal(state)
 		if err != nil {
 			return
 		}
@@ -234,29 +245,6 @@ func (s *server) run(_ context.Context, c Choice) (any, error) {
 	return map[string]int{"run": next.id}, nil
 }
 
-// schedule plays a schedule as far as its name says, which takes a moment. It ends with the request.
-func (s *server) schedule(ctx context.Context, asked struct {
-	Name  string `json:"name"`
-	Loose bool   `json:"loose"`
-}) (any, error) {
-	if !s.last.Load().over() {
-		return nil, errBusy
-	}
-	return played(s.lab.Position(ctx, asked.Name, asked.Loose))
-}
-
-// explore plays all schedules of a strategy, which takes seconds. It ends with the request.
-func (s *server) explore(ctx context.Context, asked struct {
-	Strategy string `json:"strategy"`
-	Crash    bool   `json:"crash"`
-}) (any, error) {
-	if !s.busy.CompareAndSwap(false, true) {
-		return nil, errBusy
-	}
-	defer s.busy.Store(false)
-	return played(s.lab.Explore(ctx, asked.Strategy, asked.Crash))
-}
-
 // failover kills primaries, which takes minutes. It ends with the request.
 func (s *server) failover(ctx context.Context, _ struct{}) (any, error) {
 	if !s.busy.CompareAndSwap(false, true) {
@@ -269,24 +257,6 @@ func (s *server) failover(ctx context.Context, _ struct{}) (any, error) {
 	}
 	shown, err := page("failover", all)
 	return map[string]string{"html": string(shown.content)}, err
-}
-
-func played(what any, err error) (any, error) {
-	if errors.Is(err, step.ErrSchedule) {
-		return nil, &InputError{Text: err.Error()}
-	} else if err != nil {
-		return nil, fmt.Errorf("it could not be played: %w", err)
-	}
-	return what, nil
-}
-
-// source is a file whose lines a Position names.
-func source(r *http.Request) (any, error) {
-	text, err := teaching.Source(r.PathValue("path"))
-	if err != nil {
-		return nil, &InputError{Text: "only the files of strategies, batches and wrong locks are shown", status: http.StatusNotFound}
-	}
-	return file{kind: plainText, content: text}, nil
 }
 
 // report is the result of the last run, in one of three forms.
@@ -310,7 +280,7 @@ func (s *server) report(r *http.Request) (any, error) {
 	return nil, &InputError{Text: "there are result, report.html and report.json", status: http.StatusNotFound}
 }
 
-var errBusy = &InputError{Text: "the lab is busy already; wait until that is over, or stop it", status: http.StatusConflict}
+var errBusy = &InputError{Text: "the lab is busy already; wait until that is over, or stop it", Passing: true, status: http.StatusConflict}
 
 // file is an answer that is not JSON.
 type file struct {

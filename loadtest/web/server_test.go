@@ -56,7 +56,7 @@ func newLab(change ...func(*Lab)) Lab {
 // ownShops gives a lab what only shops of its own have.
 func ownShops(lab *Lab) {
 	lab.Lessons = []step.Lesson{{
-		Name: "none", Title: "No <lock>", Schedule: "none:AB", Ask: 1, Question: "Who gets it?", Options: []string{"A", "both"}, Right: 1,
+		Name: "none", Title: "No <lock>", Schedule: "none:AB", Ask: 1, Question: "Who gets it?", Options: []step.Option{{Text: "A"}, {Text: "both"}}, Right: 1,
 		Why: "Both have read 1.", Remedy: "redis", Fix: "B waits.",
 	}}
 }
@@ -354,36 +354,85 @@ func TestServer_no_lessons(t *testing.T) {
 	}
 }
 
-// One run is held at a time, or all schedules of a strategy are played.
+// While all schedules of a strategy are played, a run is refused, and others' schedules wait. What was found is kept.
 func TestServer_explore(t *testing.T) {
 	t.Parallel()
-	begun, end := make(chan struct{}), make(chan struct{})
+	begun, end := make(chan string), make(chan struct{})
 	s := open(t, newLab(ownShops, func(lab *Lab) {
-		lab.Explore = func(_ context.Context, strategy string, _ bool) (step.Explored, error) {
-			close(begun)
+		lab.Explore = func(_ context.Context, strategy string, within step.Bounds, progress func(played, todo int)) (step.Explored, error) {
+			progress(3, 9)
+			begun <- fmt.Sprint(strategy, within.Buyers, within.Units, within.Crash)
 			<-end
 			return step.Explored{Strategy: strategy}, nil
 		}
 	}))
-	explored := make(chan string)
-	go func() {
-		_, found := s.ask(t, http.MethodPost, "/explore", `{"strategy":"none","crash":true}`)
-		explored <- found
-	}()
-	<-begun
-	for _, second := range [][2]string{{"/run", choice}, {"/explore", `{"strategy":"redis"}`}} {
-		if status, body := s.ask(t, http.MethodPost, second[0], second[1]); status != http.StatusConflict {
-			t.Errorf("%s meanwhile: got %d %s, want 409", second[0], status, body)
-		}
+	told := make(chan string, 2)
+	explore := func(body string) {
+		_, lines := s.ask(t, http.MethodPost, "/explore", body)
+		told <- lines
 	}
+	go explore(`{"strategy":"none","units":2,"crash":true}`)
+	if got, want := <-begun, "none3 2 true"; got != want {
+		t.Errorf("got %s, want %s", got, want)
+	}
+	if status, body := s.ask(t, http.MethodPost, "/run", choice); status != http.StatusConflict || !strings.Contains(body, `"passing":true`) {
+		t.Errorf("run meanwhile: got %d %s, want 409", status, body)
+	}
+	go explore(`{"strategy":"redis","units":1}`)
 	close(end)
-	if found := <-explored; !strings.Contains(found, `"strategy":"none"`) {
-		t.Errorf("explore: got %s, want what was found", found)
+	if got, want := <-told, `{"played":3,"todo":9}`; !strings.HasPrefix(got, want) || !strings.Contains(got, `"strategy":"none"`) {
+		t.Errorf("got %s, want %s, and what was found", got, want)
+	}
+	<-begun
+	if got := <-told; !strings.Contains(got, `"strategy":"redis"`) {
+		t.Errorf("got %s, want what was found when its turn came", got)
+	}
+	if _, got := s.ask(t, http.MethodPost, "/explore", `{"strategy":"redis","units":1}`); strings.Contains(got, "\n") || !strings.Contains(got, `"found"`) {
+		t.Errorf("again: got %s, want what was kept", got)
+	}
+	for body, want := range map[string]int{`{"strategy":"none","units":3}`: 422, `{"strategie":"none"}`: 400} {
+		if status, _ := s.ask(t, http.MethodPost, "/explore", body); status != want {
+			t.Errorf("%s: got %d, want %d", body, status, want)
+		}
 	}
 	if status, body := s.ask(t, http.MethodPost, "/run", choice); status != http.StatusAccepted {
 		t.Errorf("afterwards: got %d %s, want 202", status, body)
 	}
 	s.finish(t)
+}
+
+// A lesson is played once, whoever asks for it. "All lessons [are played] before they are asked for". One that failed is played
+// again.
+func TestServer_lesson(t *testing.T) {
+	t.Parallel()
+	var plays []string
+	s := open(t, newLab(ownShops, func(lab *Lab) {
+		lab.Lessons = append(lab.Lessons, step.Lesson{Name: "watch", Schedule: "zookeeper:ab"})
+		lab.Record = func(_ context.Context, l step.Lesson) (step.Recording, error) {
+			if plays = append(plays, l.Name); l.Name == "watch" {
+				return step.Recording{}, fmt.Errorf("%w: it needs a ZooKeeper", step.ErrSchedule)
+			}
+			return step.Recording{Mistake: []step.Position{{Schedule: "none:"}}}, nil
+		}
+	}))
+	s.playAhead(t.Context())
+	for _, tt := range []struct {
+		name   string
+		status int
+		want   string
+	}{
+		{"none", 200, `"mistake":[{"schedule":"none:"`}, {"watch", 422, "it needs a ZooKeeper"}, {"nonsense", 404, "no such lesson"},
+	} {
+		if status, body := s.ask(t, http.MethodPost, "/lesson", `{"name":"`+tt.name+`"}`); status != tt.status || !strings.Contains(body, tt.want) {
+			t.Errorf("%s: got %d %s, want %d and %s", tt.name, status, body, tt.status, tt.want)
+		}
+	}
+	if got, want := strings.Join(plays, " "), "none watch watch"; got != want {
+		t.Errorf("played: got %s, want %s", got, want)
+	}
+	if _, body := s.ask(t, http.MethodGet, "/lessons", ""); !strings.Contains(body, `"missing":"it needs a ZooKeeper"`) {
+		t.Errorf("lessons: got %s, want what one of them lacks", body)
+	}
 }
 
 // A failover shows each receipt beside its row, or why there is none.

@@ -28,8 +28,11 @@ type Lab struct {
 	Race func(context.Context, Choice, shopclient.Strategy, *crowd.Tally) (result.Strategy, error)
 	// Position plays a schedule as far as its name says; loose, it leaves out what does not fit the strategy (step.Player).
 	Position func(ctx context.Context, name string, loose bool) (step.Position, error)
-	// Explore plays all schedules of a strategy. With crash, processes die and locks run out in them.
-	Explore func(ctx context.Context, strategy string, crash bool) (step.Explored, error)
+	// Record plays a lesson and its remedy, to be stepped through.
+	Record func(context.Context, step.Lesson) (step.Recording, error)
+	// Explore plays all schedules of a strategy within the bounds. progress is called with the number of schedules played, and
+	// of those that are known and still to be played.
+	Explore func(ctx context.Context, strategy string, within step.Bounds, progress func(played, todo int)) (step.Explored, error)
 	// KillPrimary sells on a MySQL group and on an asynchronous replica, and kills the primary of each.
 	KillPrimary func(context.Context) ([]faults.Failover, error)
 }
@@ -51,6 +54,8 @@ type InputError struct {
 	Field  string `json:"field,omitempty"` // as the flag is called, without dashes; empty if Text names it
 	Text   string `json:"text"`
 	status int    // of the answer; 0: 422
+
+	Passing bool `json:"passing,omitempty"` // it is over once the lab is not busy any more
 }
 
 func (e *InputError) Error() string {

@@ -1,6 +1,5 @@
 // The board: what each buyer has done, believes and does next, and what none of them sees.
-import { ask } from "./post.js";
-import { t } from "./text.js";
+import { gap, t } from "./text.js";
 
 const template = (id) => document.getElementById(id).content.firstElementChild.cloneNode(true);
 
@@ -19,45 +18,51 @@ export class Board {
     return this.root.querySelector(selector);
   }
 
-  // show draws a position. names are all buyers, of whom some may not have come yet; turn is whose line is shown.
-  show(position, title, names = position.buyers.map((buyer) => buyer.name), turn = actor(position.acts.at(-1))) {
-    this.position = position;
-    nameOwners(position);
+  // show draws a position. names are all buyers, of whom some may not have come yet; turn is whose line is shown; step is the
+  // number of the newest act. What would answer a question is covered while it is open.
+  show(position, { title, step = position.acts.length, names = position.buyers.map(({ name }) => name), turn = actor(position.acts.at(-1)), covered }) {
+    [this.position, this.turn] = [position, turn];
     this.root.hidden = false;
     this.find(".title").textContent = title;
-    this.find(".stock").textContent = t(position.stock.fence > 0 ? "available {available}, reserved {reserved}, fence {fence}"
-      : "available {available}, reserved {reserved}", position.stock);
-    this.find(".sold").textContent = t("{sold} sold of {units}", position);
+    const fact = (name, text) => { this.find(`.${name}`).textContent = covered ? t("covered") : text; };
+    fact("stock", t(position.stock.fence > 0 ? "available {available}, reserved {reserved}, fence {fence}"
+      : "available {available}, reserved {reserved}", position.stock));
+    fact("sold", t("{sold} sold of {units}", position));
+    fact("lock", lockOf(position));
+    this.find(".locks").textContent = t({ memory: "Mutexes", count: "Taken from the count", hold: "On hold" }[position.lock_name] ?? "Lock");
     this.find(".sold").classList.toggle("bad", position.sold > position.units);
-    this.find(".lock").textContent = lockOf(position);
     if (Object.keys(this.cards).join() !== names.join()) this.deal(names);
-    for (const name of names) this.fill(this.cards[name], buyerOf(position, name), name === turn);
+    names.forEach((name, i) => this.fill(this.cards[name], buyerOf(position, name), name === turn, covered));
+    this.root.classList.toggle("asks", Boolean(covered));
+    this.tell(position, names, step);
+    this.showCode(position);
+  }
+
+  // tell lists what has happened.
+  tell(position, names, step) {
     const events = this.find(".events");
     events.dataset.buyers = names.length;
     const hidden = folded(position);
-    events.replaceChildren(...position.events.map((event, i) => row(position, hidden, event, i, names)));
-    const wrong = events.querySelector(".wrong");
-    events.scrollTop = wrong ? wrong.offsetTop - events.clientHeight / 2 : events.scrollHeight;
-    this.focus(turn);
+    events.replaceChildren(...position.events.map((event, i) => row(position, hidden, event, i, names, step)));
   }
 
-  // showRemedy draws the end of the same schedule with another strategy. still reports whether that is wanted by then.
-  async showRemedy(schedule, strategy, still) {
-    this.root.hidden = true;
-    const mended = await ask("/schedule", { name: schedule.replace(/^[^*:]*/, strategy), loose: true });
-    if (still()) this.show(mended, t("The same schedule with {strategy}", mended));
+  // reveal scrolls to what decides, once it is over, or else to what is new.
+  reveal() {
+    const events = this.find(".events");
+    const shown = this.position.over && events.querySelector(".wrong, .saved") || events.querySelector(".new:not(.noise)");
+    events.scrollTop = shown ? shown.offsetTop - events.clientHeight / 3 : events.scrollHeight;
+    const code = this.find(".code");
+    const line = code.querySelector(".wrong, .saved") ?? code.querySelector(`.${this.turn}`) ?? code.querySelector("[data-at]");
+    if (line) code.scrollTop = line.offsetTop - code.clientHeight / 2;
   }
 
   deal(names) {
     this.cards = {};
-    for (const name of names) {
+    names.forEach((name, i) => {
       const card = this.cards[name] = template("buyer");
       card.classList.add(name);
-      const who = card.querySelector(".focus");
-      who.textContent = t("Buyer {name}", { name });
-      who.title = t("Show where {name} is in the source", { name });
-      who.addEventListener("click", () => this.focus(name));
-      if (!this.doAct) continue;
+      card.querySelector(".name").textContent = t("Buyer {name}, instance {n}", { name, n: i + 1 });
+      if (!this.doAct) return;
       card.querySelector(".moves").hidden = false;
       const low = name.toLowerCase();
       const moves = [[name, low, ""], [low, `⇧${low}`, "until it waits"],
@@ -69,46 +74,74 @@ export class Board {
         button.addEventListener("click", () => this.doAct(act));
         return button;
       }));
-    }
+    });
     this.find(".buyers").dataset.buyers = names.length;
     this.find(".buyers").replaceChildren(...Object.values(this.cards));
   }
 
-  fill(card, buyer, turn) {
+  fill(card, buyer, turn, covered) {
+    const { name, state } = buyer;
+    const ended = state === "done" || state === "died";
     card.classList.toggle("turn", turn);
     const put = (selector, text) => { card.querySelector(selector).textContent = text; };
-    put(".state", stateOf(buyer, this.position.over));
-    put(".believes", believes(buyer, this.position.lock));
-    put(".next code", this.doAct ? "" : nextOf(buyer));
+    put(".state", covered && !ended ? "" : stateOf(buyer, this.position.over));
+    put(".believes", believes(buyer, this.position.lock_name, covered));
+    put(".next code", this.doAct || covered ? "" : nextOf(buyer));
     for (const button of card.querySelectorAll(".moves button")) {
       const { act } = button.dataset;
       const can = this.position.next.includes(act.length > 1 ? act : act.toUpperCase());
       button.setAttribute("aria-disabled", String(!can));
-      button.hidden = act.length > 1 && !can;
-      if (act !== buyer.name) continue;
-      button.querySelector(".label").textContent = `${act}: ${nextOf(buyer) || stateOf(buyer, this.position.over)}`;
+      button.hidden = ended || act.length > 1 && !can;
+      if (act === name) button.querySelector(".label").textContent = `${act}: ${nextOf(buyer) || stateOf(buyer, this.position.over)}`;
     }
   }
 
-  // focus shows the source at a buyer's next step.
-  async focus(name) {
-    for (const [other, card] of Object.entries(this.cards)) {
-      card.querySelector(".focus").setAttribute("aria-pressed", String(other === name));
+  // learn adds the functions in which buyers have stood to the source that is shown.
+  async learn({ strategy, lines: seen }) {
+    const code = this.find(".code");
+    if (code.dataset.strategy !== strategy) code.replaceChildren();
+    code.dataset.strategy = strategy;
+    for (const line of seen ?? []) {
+      const [path, n] = line.split(":");
+      const text = await load(`/source/${path}`);
+      if (code.dataset.strategy !== strategy) return;
+      const lines = text.split("\n");
+      const first = lines.slice(0, n).findLastIndex((one) => one.startsWith("func ")); // comments of functions may tell the ending
+      if (first < 0 || lineOf(code, path, first + 1)) continue;
+      const pre = made("pre", "", "");
+      pre.append(...lines.slice(first, lines.indexOf("}", first) + 1).map((one, i) => {
+        const shown = made("span", "", `${one}\n`);
+        shown.dataset.line = `${path}:${first + i + 1}`;
+        return shown;
+      }));
+      code.append(made("figcaption", "", path), pre);
     }
-    const buyer = this.focused = buyerOf(this.position, name);
-    const figure = this.find(".code");
-    const [path, line] = (buyer.line ?? "").split(":");
-    const text = path ? await load(`/source/${path}`) : "";
-    if (buyer !== this.focused) return;
-    figure.hidden = text === "";
-    figure.querySelector("figcaption").textContent = t("{name} is at {line}", { name, line: buyer.line });
-    const lines = text.replaceAll("\t", "    ").split("\n").map((code, i) =>
-      made(i + 1 === Number(line) ? "mark" : "span", "", `${String(i + 1).padStart(4)}  ${code}\n`));
-    const func = text.split("\n").slice(0, line).findLastIndex((code) => code.startsWith("func ")); // comments of functions may tell an ending
-    const end = text.split("\n").indexOf("}", line - 1);
-    figure.querySelector("pre").replaceChildren(...lines.slice(Math.max(0, func, line - 6), Math.min(Number(line) + 3, end < 0 ? Infinity : end + 1)));
-    figure.querySelector("p code").textContent = nextOf(buyer);
   }
+
+  // showCode marks where each buyer stands in the source.
+  async showCode(position) {
+    await this.learn(position);
+    if (position !== this.position) return;
+    const code = this.find(".code");
+    const mark = (line, name, sign) => {
+      const shown = line && lineOf(code, ...line.split(":"));
+      if (!shown) return;
+      shown.classList.add(name);
+      shown.dataset.at = (shown.dataset.at ?? "") + sign;
+    };
+    for (const marked of code.querySelectorAll("[data-at]")) {
+      marked.removeAttribute("data-at");
+      marked.className = "";
+    }
+    const decides = position.over && position.events[Math.max(position.wrong, position.saved)]?.line;
+    if (decides) mark(decides, position.saved < 0 ? "wrong" : "saved", position.saved < 0 ? "✕" : "✓");
+    for (const { name, line } of position.buyers) mark(line, name, name);
+    this.reveal();
+  }
+}
+
+function lineOf(code, path, n) {
+  return code.querySelector(`[data-line="${path}:${n}"]`);
 }
 
 // actor is whose act it is.
@@ -120,25 +153,12 @@ function buyerOf(position, name) {
   return position.buyers.find((buyer) => buyer.name === name) ?? { name, state: "ready", next: "" };
 }
 
-// nameOwners replaces the random names of a lock's owners, which differ each time a schedule is played, by names of the buyers.
-function nameOwners({ events, buyers, lock }) {
-  const names = new Map();
-  const named = (text, actor) => text?.replace(/\b\w{6}…/g, (owner) => {
-    const nth = [...names.values()].filter((name) => name.startsWith(`owner-${actor}`)).length;
-    if (!names.has(owner)) names.set(owner, `owner-${actor}${nth > 0 ? nth + 1 : ""}`);
-    return names.get(owner);
-  });
-  for (const event of events) [event.text, event.answer] = [named(event.text, event.actor), named(event.answer, event.actor)];
-  for (const buyer of buyers) buyer.next = named(buyer.next, buyer.name);
-  if (lock) lock.owner = named(lock.owner, lock.holder);
-}
-
 // said is what the last act has come to, as a sentence.
 export function said(position) {
   const n = position.acts.length;
   const hidden = folded(position);
   const news = position.events.filter((event) => event.act === n - 1 && !hidden.has(event));
-  return [t("Step {n}.", { n }), ...news.map((e) => `${e.actor}: ${wordsOf(e)}${e.answer ? ` → ${t(e.answer)}` : ""}${t(".")}`)].join(" ");
+  return [t("Step {n}.", { n }), ...news.map((e) => `${wordsOf(e).join("")}${e.answer ? ` → ${answerOf(e.answer)}` : ""}${t(".")}`)].join(gap);
 }
 
 // folded returns the events that say nothing of who gets the unit. Of each act, one at least is shown.
@@ -151,48 +171,60 @@ function folded({ events }) {
   }));
 }
 
-function row(position, hidden, event, i, names) {
+function row(position, hidden, event, i, names, step) {
   const item = made("li", `${event.kind} ${event.actor}`, "");
   item.dataset.column = names.indexOf(event.actor) + 1;
   item.classList.toggle("noise", hidden.has(event));
-  item.classList.toggle("new", event.act === position.acts.length - 1);
+  item.classList.toggle("new", event.act === step - 1);
   item.classList.toggle("wrong", i === position.wrong);
+  item.classList.toggle("saved", i === position.saved);
   const before = position.events.slice(0, i).findLast((other) => !hidden.has(other));
   const what = made("span", "what", "");
-  what.append(made("span", "actor", `${event.actor}: `), made("span", "text", wordsOf(event)));
-  if (event.answer) what.append(" ", made("span", "answer", `→ ${t(event.answer)}`));
+  const [who, text] = wordsOf(event);
+  item.classList.toggle("all-buyers", who === "");
+  what.append(made("span", "actor", who), made("span", "text", text));
+  if (event.answer) what.append(" ", made("span", "answer", `→ ${answerOf(event.answer)}`));
   if (/^EVAL/.test(event.text)) what.append(script(event.text));
-  if (i === position.wrong) what.append(" ", made("span", "here", `✕ ${t("here it goes wrong")}`));
+  if (i === position.wrong) what.append(" ", made("span", "here bad", `✕ ${t("here it goes wrong")}`));
+  if (i === position.saved) what.append(" ", made("span", "here good", `✓ ${t("here it is prevented")}`));
   item.append(made("span", "act", event.act >= 0 && before?.act !== event.act ? event.act + 1 : ""), what);
   return item;
 }
 
-// wordsOf translates what is in the catalogue, which is what is not sent to a server.
-function wordsOf({ kind, text }) {
-  return t(kind === "step" ? text.replaceAll("-", " ") : text);
+// wordsOf is who does something, unless it is nobody's, and what: translated, unless it is sent to a server.
+function wordsOf({ actor: who, kind, text }) {
+  return [text === "the lock runs out" ? "" : t("{who}: ", { who }), t(kind === "step" ? text.replaceAll("-", " ") : text)];
 }
 
-// lockOf is what the lock's store has of it, or where that is not known, what the buyers believe.
-function lockOf({ lock, buyers }) {
-  if (lock) {
-    if (!lock.owner) return t("free");
-    const name = lock.holder ? `${lock.holder}, ${lock.owner}` : lock.owner;
-    return lock.ttl_ms ? t("{name}: {ms} ms left", { name, ms: lock.ttl_ms }) : t("{name}: without end", { name });
+// answerOf translates an answer, also one with numbers in it.
+function answerOf(answer) {
+  const [, text, times] = answer.match(/^(.*?)(?: \((\d+) times\))?$/s);
+  const [, yes] = text.match(/^yes, fence (\d+)$/) ?? [];
+  const [, ms] = text.match(/^no, held for (\d+) ms more$/) ?? [];
+  const said = yes ? t("yes, fence {yes}", { yes }) : ms ? t("no, held for {ms} ms more", { ms }) : t(text);
+  return times ? `${said} ${t("({times} times)", { times })}` : said;
+}
+
+// lockOf is what the lock's store has of it or, where it does not name a holder, which buyers hold something.
+function lockOf({ lock, lock_name, buyers, over }) {
+  if (lock?.owner) {
+    const name = lock.holders.join(", ") || t(lock.owner);
+    if (!lock.ttl_ms) return t("{name}: without end", { name });
+    return over ? name : t("{name}: {s} s left", { name, s: (lock.ttl_ms / 1000).toFixed(1) });
   }
-  const held = buyers.filter((b) => b.holds && b.state !== "died").map((b) => t("{name} holds it", b));
-  return held.join(t("; ")) || t("no buyer holds it");
+  if (lock || !lock_name) return t(lock ? "free" : "none");
+  const held = buyers.filter((buyer) => buyer.holds && !buyer.mistaken).map(({ name, instance }) => lock_name === "memory" ? t("{name} at instance {instance}", { name, instance }) : name);
+  return held.join(t("; ")) || t({ count: "nothing", hold: "nothing" }[lock_name] ?? "free");
 }
 
 function stateOf({ state, answer }, over) {
   return t({ ready: "can go on", waits: over ? "waits for ever" : "waits", died: "has died", done: answer }[state]);
 }
 
-function believes({ name, state, read, holds, expired }, lock) {
-  const lost = expired || lock && lock.owner !== "a row" && lock.holder !== name;
-  return [
-    read === undefined ? "" : t("has read {read}", { read }),
-    holds && state !== "died" ? t(lost ? "believes it has the lock" : "has the lock") : "",
-  ].filter(Boolean).join(" · ");
+function believes({ read, holds, mistaken }, lockName, covered) {
+  const has = { count: [t("has taken a unit"), t("believes it has a unit")], hold: [t("holds a unit"), t("believes it holds a unit")] }[lockName]
+    ?? [t("has the lock"), t("believes it has the lock")];
+  return [read === undefined ? "" : t("has read {read}", { read }), holds && !covered ? has[Number(mistaken)] : ""].filter(Boolean).join(" · ");
 }
 
 // nextOf is a buyer's next step: a statement, a command, or what it does with a lock.

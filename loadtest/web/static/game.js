@@ -1,7 +1,7 @@
 // The game: the reader decides whose next step runs, and tries to sell a unit twice.
 import { Board, actor, said } from "./board.js";
-import { ask, complain } from "./post.js";
-import { t } from "./text.js";
+import { ask, complain, follow, signed, unanswered } from "./post.js";
+import { gap, t } from "./text.js";
 import { autoplay, keepPlace, onKeys } from "./views.js";
 
 const at = (id) => document.getElementById(id);
@@ -13,30 +13,34 @@ const play = autoplay("game", async () => {
   await (work = work.then(byItself));
   return position && !position.over;
 });
-const tried = {}; // names of finished schedules, by choice
-const explored = {}; // what all of them come to, by choice
+const tried = {}; // by choice: the names of finished schedules, and whether each failed
+const explored = {}; // what all of them come to, by choice: {found}, or how far that is
 
 let position; // where the game is
 let names = ["A", "B"];
 let pending = ""; // x or t, until a letter follows
 let work = Promise.resolve(); // one act after the other
-let exploring = Promise.resolve(); // one choice after the other
 let lessons;
-
-// allowFaults lets processes die and locks run out in the next game.
-export function allowFaults(allow) {
-  faults.checked = allow;
-}
 
 // openGame opens a game at a schedule, or goes on with the one that is open.
 export async function openGame(schedule) {
   if (schedule === "" && position) return keepPlace("game", position.schedule);
   play.stop();
+  lessons ??= await ask("/lessons").catch((problem) => complain(view, problem));
   const [what, letters = ""] = (schedule || start()).split(":");
   [strategy.value, units.value] = `${what}*1`.split("*");
-  faults.checked ||= /[xtw]/.test(letters);
+  faults.checked = letters !== "" && faults.checked || needsFaults() || /[xtw]/.test(letters);
   names = buyers(letters);
   await (work = work.then(() => to(`${what}:${letters}`)));
+}
+
+// lessonOf is the lesson about the chosen strategy's mistake; none for a right one.
+function lessonOf() {
+  return lessons?.find((lesson) => lesson.schedule.split(/[*:]/)[0] === strategy.value);
+}
+
+function needsFaults() {
+  return /[xtw]/.test(lessonOf()?.schedule.split(":")[1] ?? "");
 }
 
 // start is the schedule of a new game.
@@ -62,7 +66,7 @@ function choice() {
 // to plays a schedule as far as its name says.
 async function to(name) {
   try {
-    position = await ask("/schedule", { name });
+    position = await signed(view, ask("/schedule", { name }));
     complain(view, null);
     if (isChosen(position)) show(position); // or another choice waits for its turn
   } catch (problem) {
@@ -78,73 +82,97 @@ function show(shown) {
   }
   if (!faults.checked) shown.next = shown.next.filter((act) => act.length === 1);
   keepPlace("game", shown.schedule);
-  board.show(shown, shown.schedule, names);
+  showRemedy(null);
+  const pressed = document.activeElement?.closest(".moves button");
+  board.show(shown, { title: shown.schedule, names });
   at("game-said").textContent = shown.acts.length > 0 ? said(shown) : t("A begins: the buyers are alike.");
   undo.setAttribute("aria-disabled", String(shown.acts.length === 0));
   end.hidden = !shown.over;
-  remedy.root.hidden = true;
   if (shown.over) {
-    (tried[choice()] ??= new Set()).add(shown.schedule);
+    (tried[choice()] ??= new Map()).set(shown.schedule, !shown.passed);
     conclude(shown).catch((problem) => complain(view, problem));
   }
+  if (pressed?.hidden) moveFocus(shown);
   showTried();
+}
+
+// moveFocus moves the focus from the button of a buyer who has finished to the next one, or to what the game has come to.
+function moveFocus(shown) {
+  const next = [...view.querySelectorAll(".moves button:not([hidden])")].find((button) => button.ariaDisabled !== "true");
+  (shown.over ? end : next)?.focus();
 }
 
 // conclude says what the game has come to. A schedule that failed is played with a remedy, too.
 async function conclude(shown) {
-  const [verdict, short] = [".verdict", ".shortest"].map((part) => end.querySelector(part));
+  const verdict = end.querySelector(".verdict");
   const values = { ...shown, n: shown.acts.length };
-  verdict.classList.toggle("good", !shown.passed);
-  verdict.textContent = shown.passed ? t("Each unit was sold once, and no buyer waits for ever. Try another schedule.")
+  verdict.className = `verdict ${shown.passed ? "" : "good"}`;
+  verdict.textContent = shown.passed ? t("Each unit was sold once, and no buyer waits for ever.")
     : shown.sold > shown.units ? t("Found it: {sold} sold of {units}, in {n} steps.", values)
       : t("Found it: {sold} sold of {units}, and no more will be, after {n} steps.", values);
   end.querySelector(".why").textContent = t(shown.why);
   end.querySelector(".reason").hidden = shown.passed;
-  short.replaceChildren();
-  if (shown.passed) return;
-  const still = () => shown === position && isChosen(shown);
-  lessons ??= await ask("/lessons");
-  await remedy.showRemedy(shown.schedule, lessons.find(({ name }) => name === shown.strategy)?.remedy ?? "redis", still);
-  const all = still() && await exploreAll();
-  if (all?.failed.length > 0 && still()) short.replaceChildren(...shortest(all));
+  const soon = units.value === "1"; // all schedules of three buyers take a minute, and the reader's word
+  if (shown.passed) return shown.designed && soon && exploreAll();
+  const mended = (lessonOf()?.remedy ?? "redis") + shown.schedule.replace(/^[^*:]*/, "");
+  const other = await ask("/schedule", { name: mended, loose: true });
+  if (shown === position && isChosen(shown)) showRemedy(other);
+  return soon && exploreAll();
 }
 
-function shortest(all) {
-  const link = Object.assign(document.createElement("a"), { href: `#game/${all.failed[0]}`, textContent: all.failed[0] });
-  return [`${t("The shortest schedule that fails:")} `, link];
+// showRemedy shows the same schedule with another strategy beside the game, or nothing.
+function showRemedy(other) {
+  remedy.root.hidden = !other;
+  at("game-boards").classList.toggle("two", Boolean(other));
+  if (!other) return;
+  remedy.show(other, { title: t("The same schedule with {strategy}", other) });
+  board.reveal();
 }
 
-// exploreAll lets the lab play all schedules of the choice, once.
-function exploreAll() {
-  const [chosen, one, asked] = [choice(), units.value === "1", { strategy: strategy.value, crash: faults.checked }];
-  return exploring = exploring.then(async () => {
-    if (!one || explored[chosen]) return explored[chosen];
-    at("tried").textContent = t("All schedules are being played.");
-    try {
-      explored[chosen] = await ask("/explore", asked);
-    } catch (problem) {
-      complain(view, problem);
-    }
-    showTried();
-    return explored[chosen];
-  });
-}
-
-function showTried() {
-  const mine = tried[choice()] ?? new Set();
-  const all = explored[choice()];
-  explore.hidden = Boolean(all) || units.value !== "1";
-  if (!all) {
-    at("tried").textContent = t("Schedules tried: {n}.", { n: mine.size });
-    return;
+// exploreAll lets the lab play all schedules of the choice, once, and shows how far it is.
+async function exploreAll() {
+  const chosen = choice();
+  if (explored[chosen]) return;
+  explored[chosen] = {};
+  const asked = { strategy: strategy.value, units: Number(units.value), crash: faults.checked };
+  try {
+    await follow("/explore", asked, (news) => {
+      explored[chosen] = news;
+      showTried();
+    });
+    if (!explored[chosen].found) throw explored[chosen].problem ? { text: explored[chosen].problem } : unanswered;
+  } catch (problem) {
+    delete explored[chosen];
+    complain(view, problem);
   }
-  const n = all.schedules.filter((name) => mine.has(name)).length;
-  const values = { ...all, n, all: all.schedules.length, others: mine.size - n };
-  at("tried").replaceChildren(
-    mine.size > n ? t("You tried {n} of {all}, and {others} that switch more often.", values) : t("You tried {n} of {all}.", values), " ",
-    t("All {all} with at most two switches: {oversold} oversell, {undersold} leave a unit unsold or a buyer waiting.", values), " ",
-    all.designed || all.failed.length > 0 || faults.checked ? "" : t("What this strategy does wrong shows only where processes die or locks run out."), " ",
-    ...(all.failed.length > 0 ? shortest(all) : []));
+  showTried();
+}
+
+// showTried says what the reader has tried, what all schedules come to, and how one fails if the reader does not find it.
+function showTried() {
+  const mine = tried[choice()] ?? new Map();
+  const { found: all, waiting, played = 0, todo = 1 } = explored[choice()] ?? {};
+  explore.hidden = choice() in explored;
+  const failures = [...mine.values()].filter(Boolean).length;
+  const says = [mine.size > 0 ? t("Schedules tried: {n}.", { n: mine.size }) : ""];
+  if (waiting) says.push(t("The lab is busy. All schedules are played when it is free."));
+  else if (choice() in explored && !all) says.push(t("All schedules are being played: {played} done, at least {todo} to go.", { played, todo }));
+  if (all) says.push(...found(all, mine));
+  else if (mine.size >= 3 && failures === 0 && !explore.hidden) says.push(t("Not found yet? Let the lab play all schedules and show the shortest that fails."));
+  at("tried").replaceChildren(...says.filter(Boolean).flatMap((one) => [one, gap]));
+}
+
+function found(all, mine) {
+  const values = { ...all, all: all.schedules.length };
+  if (all.failed.length === 0 && all.designed) return [t("You cannot win: all {all} schedules with at most two switches were tried, and none fails.", values)];
+  const says = [t("All {all} with at most two switches: {oversold} oversell, {undersold} leave a unit unsold or a buyer waiting.", values)];
+  if (all.failed.length === 0) says.push(t("What this strategy does wrong shows only where processes die or locks run out."));
+  else if (mine.size >= 3 || [...mine.values()].some(Boolean)) says.push(t("The shortest schedule that fails:"), linkTo(all.failed[0]));
+  return says;
+}
+
+function linkTo(schedule) {
+  return Object.assign(document.createElement("a"), { href: `#game/${schedule}`, textContent: schedule });
 }
 
 // byHand does an act of the reader's, once those before it are done.
@@ -174,6 +202,10 @@ async function byItself() {
 }
 
 export function wireGame() {
+  strategy.addEventListener("change", () => { // under these, its mistake can be found
+    units.value = lessonOf()?.schedule.match(/\*(\d)/)?.[1] ?? "1";
+    faults.checked = needsFaults();
+  });
   for (const input of [strategy, units, faults]) {
     input.addEventListener("change", () => {
       names = buyers();

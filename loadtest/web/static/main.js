@@ -1,5 +1,6 @@
 // The page: events of the lab go to the rows and the result, input goes to the lab.
 import { listen } from "./events.js";
+import { free } from "./post.js";
 import { openRace, showRunning, wireForm } from "./form.js";
 import { showRows, preview } from "./rows.js";
 import { showResult } from "./result.js";
@@ -23,6 +24,7 @@ wireForm(preview);
 wireViews();
 preview();
 listen((state) => {
+  if (!state.busy) free();
   showRunning(state.phase === "running");
   showRows(state);
   showResult(state);

@@ -1,6 +1,7 @@
 // Texts of the page in the reader's language. The English text is the key of its translation.
 const asked = new URLSearchParams(location.search).get("lang") ?? navigator.language;
 export const language = asked.toLowerCase().startsWith("zh") ? "zh" : "en";
+export const gap = language === "zh" ? "" : " "; // between sentences
 const catalogue = language === "zh" ? await load() : {};
 
 async function load() {

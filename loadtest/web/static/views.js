@@ -60,7 +60,9 @@ export function autoplay(view, step) {
 export function onKeys(view, handle) {
   addEventListener("keydown", (event) => {
     const { target } = event;
-    if (document.getElementById(view).hidden || event.altKey || event.ctrlKey || event.metaKey || target.closest("select")) return;
+    if (document.getElementById(view).hidden || event.altKey || event.ctrlKey || event.metaKey) return;
+    if (target.closest("select") && event.key !== "r") return;
+    if (target.closest("select")) target.blur(); // r restarts a game; the list would look for a name
     if (target.matches("input") && (target.type !== "checkbox" || event.key === " ")) return;
     if (event.key === " " && target.closest("button, a, [tabindex='0']")) return;
     if (handle(event)) event.preventDefault();
