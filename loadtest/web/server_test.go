@@ -141,7 +141,7 @@ func TestServer_bad_input(t *testing.T) {
 	}
 }
 
-// "a second request is refused (409)".
+// "a second run is refused (409)".
 func TestServer_one_run_at_a_time(t *testing.T) {
 	t.Parallel()
 	s := open(t, newLab(func(lab *Lab) {
