@@ -288,8 +288,7 @@ func (w *waiter) send(c Claim, end time.Time) (Grant, error) {
 	return grant, noAnswer(ctx, err)
 }
 
-// abandon releases the key that the owner may hold. The next request has another owner, which a late release does not
-// affect.
+// abandon releases the key that the owner may hold. The next request has another owner: a late release does not affect it.
 func (w *waiter) abandon() {
 	w.releaseWithRetry(w.claim())
 	w.owner = ""

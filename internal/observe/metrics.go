@@ -161,8 +161,7 @@ func (m *Metrics) Database(conns *sql.DB) {
 	m.registry.MustRegister(collectors.NewDBStatsCollector(conns, namespace))
 }
 
-// Primary observes which host of the database takes writes, and how often another host has become the primary. Call it
-// once.
+// Primary observes which host of the database takes writes, and how often another host became the primary. Call it once.
 func (m *Metrics) Primary(hosts []string, state func() (host string, changes int, err error)) {
 	for _, host := range hosts {
 		m.read("database_primary", "1 for the host of the database that takes writes, 0 for the others. "+

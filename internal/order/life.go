@@ -184,8 +184,7 @@ func (s *Service) endWithRetry(ctx context.Context, e Ending) Ending {
 const (
 	sweepPage = 100 // orders that one transaction expires
 
-	// dueTimeout limits one look at the database. An instance that cannot reach the database must fail, so that another can
-	// sweep.
+	// dueTimeout limits one look at the database. An instance that cannot reach it must fail, so that another can sweep.
 	dueTimeout = 10 * time.Second
 )
 

@@ -69,8 +69,7 @@ func (p Payment) validate() error {
 	return nil
 }
 
-// Refusal returns the code of the reason why the order refuses a payment of this amount, or "" if the payment pays the
-// order.
+// Refusal returns the code of the reason why the order refuses a payment of this amount, or "" if it pays the order.
 func (f Found) Refusal(amount stock.Money) string {
 	switch {
 	case f.Status == Paid:

@@ -73,8 +73,7 @@ func (s *Service) Place(ctx context.Context, r Request) (placed Order, replayed 
 	return d.Order, d.Replayed, nil
 }
 
-// lookUp returns ErrUnknownSKU before the order waits for a lock. It asks once for each name, because no SKU is ever
-// deleted.
+// lookUp returns ErrUnknownSKU before the order waits for a lock. It asks once for each name: no SKU is ever deleted.
 func (s *Service) lookUp(ctx context.Context, lines []Line) error {
 	unknown := slices.DeleteFunc(slices.Clone(lines), func(line Line) bool { _, known := s.known.Load(line.SKU); return known })
 	if len(unknown) == 0 {

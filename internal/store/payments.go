@@ -65,8 +65,7 @@ func (s *Store) Payments(ctx context.Context, refused bool, after string, limit 
 	return found, explain(ctx, "read payments", err)
 }
 
-// RefundLag returns the age of the oldest refused payment without a refund, by the database's clock, or 0 if there is
-// none.
+// RefundLag returns the age of the oldest refused payment without a refund, by the database's clock, or 0 if none exists.
 func (s *Store) RefundLag(ctx context.Context) (time.Duration, error) {
 	var times struct{ First, Now dbTime }
 	err := s.db.WithContext(ctx).Raw("SELECT MIN(created_at) AS first, " + s.clock + " AS now FROM payments WHERE refusal > '' AND refunded_at IS NULL").

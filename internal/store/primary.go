@@ -223,8 +223,7 @@ func (g *group) why() error {
 }
 
 // primaryQuestion asks why a server is not the primary. The answer is empty if it is the primary. MariaDB, which has
-// neither such groups nor this table, skips the comments that begin with /*!80000; from 12.0 on, its read_only is a
-// word.
+// neither such groups nor this table, skips the comments that begin with /*!80000; from 12.0 on, its read_only is a word.
 //
 // More than half of the members must be reachable; a member that recovers counts. A primary without a majority still
 // answers, and is not read-only, but its commits wait for ever. A restarted member that has not joined yet has no id,
@@ -241,9 +240,8 @@ const primaryQuestion = `SELECT CASE
 	ELSE '' END
 	/*!80000 FROM performance_schema.replication_group_members */`
 
-// ask asks a member whether it is the primary, on conn or, if it is nil, on a new connection. It returns the
-// connection, or nil if the connection does not work, and a noPrimaryError if the member says that it is not the
-// primary.
+// ask asks a member whether it is the primary, on conn or, if it is nil, on a new connection. It returns the connection,
+// or nil if the connection does not work, and a noPrimaryError if the member says that it is not the primary.
 func (m *member) ask(ctx context.Context, by driver.Connector, conn driver.Conn) (_ driver.Conn, err error) {
 	limited, cancel := context.WithTimeout(ctx, m.timeout)
 	defer cancel()

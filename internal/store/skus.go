@@ -96,8 +96,7 @@ func (s *Store) SetLimitPerBuyer(ctx context.Context, sku string, perBuyer int64
 	return after, s.confirm(ctx, seen, explain(ctx, fmt.Sprintf("limit sku %q per buyer", sku), err))
 }
 
-// countUnits adds up the units of a limited SKU for each buyer. The SKU's row is locked, so that no order of it begins
-// or ends.
+// countUnits adds up the units of a limited SKU for each buyer. The SKU's row is locked: no order of it begins or ends.
 const countUnits = `
 	INSERT INTO buyer_units SELECT l.sku, o.buyer, SUM(l.units)
 	FROM skus AS s JOIN order_lines AS l ON l.sku = s.name JOIN orders AS o ON o.id = l.order_id

@@ -79,8 +79,7 @@ func sqlKind(name, variable, image string, command ...string) kind {
 }
 
 // OpenMySQLSmallDisk is like OpenMySQL, on a disk of 400 MB, for FillDisk. The server has no binary log, whose writes
-// would not fail but wait until long after FreeDisk. A mysqld that aborts, because it cannot roll back on a full disk,
-// is restarted.
+// would not fail but wait until long after FreeDisk. A mysqld that aborts because it cannot roll back is restarted.
 func OpenMySQLSmallDisk(ctx context.Context) (*Server, error) {
 	k := mysqlKind().durable()
 	k.command = append([]string{"sh", "-c", `until docker-entrypoint.sh "$@"; do sleep 0.1; done`, "sh"}, append(k.command, "--skip-log-bin")...)

@@ -14,6 +14,5 @@
 // answer with Retry-After, which is honoured up to a limit), or if the outcome is unknown (no answer, a broken one,
 // another 5xx). The clients of loadtest/faults insist in the same way.
 //
-// The Log has the answers to the buyers. It is written without looking at the shop's books, so that the two can be
-// compared.
+// The Log has the answers to the buyers. It is written without the shop's books, so that the two can be compared.
 package crowd

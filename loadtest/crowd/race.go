@@ -203,8 +203,7 @@ func (r *run) cart(random *rand.Rand) (lines []shopclient.Line) {
 	return lines
 }
 
-// Patience says how a buyer repeats a request, with the same idempotency key, because an earlier try may have had its
-// effect.
+// Patience says how a buyer repeats a request, with the same idempotency key: an earlier try may have had its effect.
 type Patience struct {
 	Tries    int           // maximum of requests, including the first; 0: until the context ends
 	Pause    time.Duration // after the first try; it doubles with each try

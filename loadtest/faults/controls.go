@@ -209,8 +209,7 @@ func (c *Command) find(ctx context.Context, r *runner, wrong control, tries int)
 	return "", nil
 }
 
-// movableClock shifts the time of time.Now by an environment variable. The monotonic clock, which measures durations,
-// stays.
+// movableClock shifts time.Now by an environment variable. The monotonic clock, which measures durations, stays.
 func movableClock() edits {
 	const now, local = "func Now() Time {\n\tsec, nsec, mono := runtimeNow()\n", "func initLocal() {\n"
 	const read = "var ahead = func() int64 {\n\ttext, _ := syscall.Getenv(\"" + system.ClockVariable + "\")\n\tn, _ := atoi(text)\n\treturn int64(n)\n}()\n\n"

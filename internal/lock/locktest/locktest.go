@@ -37,8 +37,7 @@ type Harness struct {
 	// Notifies: a release notifies the waiter that came first, and at most one process.
 	Notifies bool
 
-	// Fences: the backend mints fencing tokens. With Expires, the tokens can also be raised above any number seen
-	// elsewhere.
+	// Fences: the backend mints fencing tokens. With Expires, tokens can also be raised above any number seen elsewhere.
 	Fences bool
 
 	// Cut takes a Backend that Connect returned off the network. It is for stores in which a lease lasts for as long as the

@@ -81,8 +81,7 @@ func release(t *testing.T, lease *lock.Lease) {
 	}
 }
 
-// succeeds acquires the key of a lease that the store has ended. It fails the test unless the fence is higher by more
-// than gap.
+// succeeds acquires the key of a lease that the store has ended. The test fails unless the fence rises by more than gap.
 func (p process) succeeds(t *testing.T, h Harness, before *lock.Lease, gap int64) *lock.Lease {
 	t.Helper()
 	next := acquire(t, p, before.Key())

@@ -91,8 +91,8 @@ func (c *conflictingConn) ExecContext(ctx context.Context, statement string, arg
 	return c.Conn.(driver.ExecerContext).ExecContext(ctx, statement, args)
 }
 
-// "If another transaction has locked the row, the key counts as held: a request that takes or renews a lease never
-// waits for the row", even if the client of that transaction has disappeared.
+// "If another transaction has locked the row, the key counts as held: taking or renewing a lease never waits for the row",
+// even if the client of that transaction has disappeared.
 func TestBackend_StuckRow(t *testing.T) {
 	onBoth(t, func(t *testing.T, dsn string) {
 		db := open(t, dsn)

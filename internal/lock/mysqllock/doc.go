@@ -12,8 +12,7 @@
 // LAST_INSERT_ID. If the UPDATE of an acquisition matches no row, a SELECT reads the holder's remaining time; a missing
 // row is inserted as a free one. A held lease keeps no connection.
 //
-// If another transaction has locked the row, the key counts as held: a request that takes or renews a lease never waits for
-// the row.
+// If another transaction has locked the row, the key counts as held: taking or renewing a lease never waits for the row.
 //
 // # Promises
 //
@@ -53,9 +52,9 @@
 //
 // # The pool
 //
-// Use any *sql.DB of github.com/go-sql-driver/mysql with autocommit, the default. If the shop's own transactions use up the
-// pool, renewals are delayed. If in doubt, give the locks a pool of their own. interpolateParams=true in the DSN halves the
-// round trips.
+// Use any *sql.DB of github.com/go-sql-driver/mysql with autocommit, the default. If the shop's own transactions use up
+// the pool, renewals are delayed. If in doubt, give the locks a pool of their own. interpolateParams=true in the DSN
+// halves the round trips.
 //
 // The user needs SELECT, INSERT and UPDATE on the table, and CREATE for CreateTable. The daily job needs DELETE. The table
 // must have no triggers: a trigger loses the LAST_INSERT_ID, and with it the fence. Statement-based replication is unsafe

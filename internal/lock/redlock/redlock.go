@@ -24,8 +24,7 @@ var ErrNoQuorum = errors.New("no quorum of nodes answered")
 // Options of a Backend. The zero value works for leases of seconds.
 type Options struct {
 	// NodeTimeout is the time limit for an answer of a node. It should be far above a round trip, so that a slow answer
-	// does not count as an outage, and far below a third of the TTL, for which a Locker waits for a renewal. Default 50
-	// ms.
+	// does not count as an outage, and far below a third of the TTL, for which a Locker awaits a renewal. Default 50 ms.
 	NodeTimeout time.Duration
 
 	// Delay is the shortest time between two attempts of a waiter. A random time of up to four Delays is added, so that
@@ -66,8 +65,8 @@ type Backend struct {
 
 // New returns a Backend over one client for each node. The nodes must not replicate each other, and should be an odd
 // number: four nodes tolerate no more failures than three. The caller closes the clients after the Locker. They should set
-// ContextTimeoutEnabled, so that requests end with the NodeTimeout. New panics if there are no clients or a duration is too
-// short.
+// ContextTimeoutEnabled, so that requests end with the NodeTimeout. New panics if there are no clients or a duration is
+// too short.
 func New(clients []redis.UniversalClient, o Options) *Backend {
 	o.NodeTimeout = cmp.Or(o.NodeTimeout, 50*time.Millisecond)
 	o.Delay = cmp.Or(o.Delay, 50*time.Millisecond)

@@ -266,8 +266,7 @@ func (b *Backend) forget(p *place, ended chan struct{}) {
 // errChanged means that another client, or the server, has removed a node meanwhile.
 var errChanged = errors.New("node removed by another client")
 
-// retryable reports whether a request may be sent again after this error: the request had no effect, or its effect is
-// unknown.
+// retryable reports whether a request with this error may be sent again: it had no effect, or its effect is unknown.
 func retryable(err error) bool {
 	unknown := []error{
 		zk.ErrConnectionClosed, zk.ErrNoServer, zk.ErrSessionExpired, zk.ErrSessionMoved,

@@ -175,8 +175,7 @@ func (b *batch) refusal(r *request, limits order.Limits) error {
 // refuse answers the buyers of SKUs that were sold out. If units are available again, and the key is not on record, the
 // request moves to the queue selling.
 //
-// refuse reads the stock before the keys: if an earlier request of a buyer took the last units, its key is on record by
-// then.
+// refuse reads the stock before the keys: if an earlier request of a buyer took the last units, its key is on record.
 func (s *Seller) refuse(buyers []*request) error {
 	ctx, cancel := s.context(buyers)
 	defer cancel()
