@@ -27,17 +27,17 @@ const (
 	helpWidth   = 100
 )
 
-// screen is where output goes.
+// screen has the destinations of the output.
 type screen struct {
-	out      io.Writer // headline, table, explanation
-	json     io.Writer // the JSON of --json -
+	out      io.Writer // for the headline, the table and the explanation
+	json     io.Writer // for the JSON of --json -
 	progress io.Writer
-	live     bool // progress goes to a terminal
+	live     bool // progress is a terminal
 	colour   bool // out is a terminal that may be coloured
 	lang     string
 }
 
-// newScreen leaves stdout to the JSON alone if it goes there.
+// newScreen returns a screen. With --json -, stdout has nothing but the JSON.
 func newScreen(e environment, json string) screen {
 	s := screen{out: e.stdout, json: e.stdout, progress: e.stderr}
 	if json == "-" {
@@ -57,7 +57,7 @@ func isTerminal(w io.Writer) bool {
 // print writes a line of progress before or between races.
 func (s screen) print(line string) { fmt.Fprintln(s.progress, line) }
 
-// show prints the table and what it means.
+// show prints the table and its explanation.
 func (s screen) show(r result.Report) error {
 	if len(r.Strategies) == 0 {
 		return nil
@@ -66,7 +66,7 @@ func (s screen) show(r result.Report) error {
 	return err
 }
 
-// table has one line per strategy. A column of zeros is left out.
+// table returns a table with a line for each strategy. It leaves out columns of zeros.
 func (s screen) table(r result.Report) string {
 	columns := slices.DeleteFunc(result.Columns(), func(c result.Column) bool {
 		return !slices.ContainsFunc(r.Strategies, func(s result.Strategy) bool { return c.Number(s) > 0 })
@@ -86,7 +86,7 @@ func (s screen) table(r result.Report) string {
 	return stats.Fold(screenWidth, append(header, lang.Text(s.lang, "verdict")), rows, 2, len(columns)+1)
 }
 
-// verdict is the strategy's word. A wrong strategy that was not caught is neither good nor bad news.
+// verdict returns the verdict on a strategy. A wrong strategy that was not caught is neither good nor bad news.
 func (s screen) verdict(strategy result.Strategy) string {
 	if strategy.NotCaught() {
 		return lang.Text(s.lang, "not caught")
@@ -94,7 +94,7 @@ func (s screen) verdict(strategy result.Strategy) string {
 	return s.paint(strategy.Correct(), lang.Text(s.lang, string(strategy.Verdict)))
 }
 
-// paint shows good news in green and other news in red. It does not leave the decision to go-pretty, which asks about stdout.
+// paint colours good news green and other news red. It does not use go-pretty, which decides by stdout alone.
 func (s screen) paint(good bool, words string) string {
 	switch {
 	case !s.colour:
@@ -105,8 +105,8 @@ func (s screen) paint(good bool, words string) string {
 	return "\x1b[31m" + words + "\x1b[0m"
 }
 
-// explanation has, for each strategy, its lesson and what happened in plain words, and at the end whether the
-// strategies were as they are designed to be.
+// explanation says for each strategy what its lesson is and what happened, and at the end whether the strategies were as
+// they are designed to be.
 func (s screen) explanation(r result.Report) string {
 	indent := 0
 	for _, strategy := range r.Strategies {
@@ -131,7 +131,7 @@ func (s screen) explanation(r result.Report) string {
 	return b.String() + s.paint(!r.Broken(), r.Expected(s.lang)) + "\n"
 }
 
-// hang writes a paragraph that stands indented beside its name; nothing if it is empty.
+// hang writes a name and, indented beside it, a paragraph. It writes nothing if the paragraph is empty.
 func hang(b *strings.Builder, width int, name string, indent int, paragraph string) {
 	if paragraph == "" {
 		return
@@ -140,7 +140,7 @@ func hang(b *strings.Builder, width int, name string, indent int, paragraph stri
 	fmt.Fprintf(b, "%-*s%s\n", indent, name, lines)
 }
 
-// follow shows how a race goes, on a terminal, until end is called, which writes a last line.
+// follow shows the progress of a race on a terminal. end stops it and prints the last line.
 func (s screen) follow(strategy string, buyers int, t *crowd.Tally) (end func()) {
 	line := func() string {
 		line := lang.Text(s.lang, "%s: %s of %s buyers connected, %s orders, %s refused", strategy, humanize.Comma(t.Connected.Load()),
@@ -174,13 +174,13 @@ func (s screen) follow(strategy string, buyers int, t *crowd.Tally) (end func())
 	}
 }
 
-// newShopLog shows the shops' first few errors: an error of one buyer is often that of a thousand.
+// newShopLog returns a log of only the first few errors of the shops, because a thousand buyers often get the same error.
 func newShopLog(w io.Writer) *slog.Logger {
 	handler := slog.NewTextHandler(&firstFew{to: w, left: 5}, &slog.HandlerOptions{Level: slog.LevelError})
 	return slog.New(handler).With("from", "shop")
 }
 
-// firstFew lets as many writes pass as are left. slog writes each record at once, one at a time.
+// firstFew passes on as many writes as are left. slog writes each record at once, one at a time.
 type firstFew struct {
 	to   io.Writer
 	left int

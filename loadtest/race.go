@@ -25,21 +25,21 @@ import (
 
 const (
 	operatorTimeout = 30 * time.Second       // of a request outside of races
-	buyTimeout      = 45 * time.Second       // of one try: a shop gives up before that, and its answer says more than silence
-	settlePause     = 500 * time.Millisecond // between two audits, while an order whose answer was lost may reach the books
-	settleLimit     = time.Minute            // a shop ends each transaction within half of that
+	buyTimeout      = 45 * time.Second       // of one try: longer than a shop tries, so that the shop's answer gives the reason
+	settlePause     = 500 * time.Millisecond // between two audits, while an order whose answer was lost may still reach the books
+	settleLimit     = time.Minute            // a shop ends each transaction within half of this time
 )
 
 // loadTest is one run of the program: the races, or the page.
 type loadTest struct {
 	raceCommand
 	screen screen
-	log    *slog.Logger  // errors of the shops that it starts
-	limit  time.Duration // of a race: buyers without an answer by then count as errors
+	log    *slog.Logger  // for errors of the shops that the program starts
+	limit  time.Duration // of a race: a buyer without an answer by then counts as an error
 }
 
-// run holds the races and reports, or serves the page. It returns errUsage if the flags ask for what cannot be,
-// errBroken if a strategy was not as it is designed to be.
+// run holds the races and reports the results, or serves the page. It returns errUsage if the flags ask for something
+// impossible, and errBroken if a strategy was not as it is designed to be.
 func (l loadTest) run(ctx context.Context) (err error) {
 	stop, err := l.Start(ctx, l.screen.print)
 	if err != nil {
@@ -63,7 +63,7 @@ func (l loadTest) run(ctx context.Context) (err error) {
 		return err
 	}
 	if err := l.races(ctx, chosen, &r); err != nil {
-		// Results up to here are worth showing; a file would pass for a whole report.
+		// The results so far are shown, but not saved: a file would look like a complete report.
 		return errors.Join(err, l.screen.show(r))
 	}
 	if err := errors.Join(l.screen.show(r), l.save(r)); err != nil {
@@ -86,7 +86,7 @@ func unraced(strategy string) string {
 	return ""
 }
 
-// races holds them one after the other and adds their results to r.
+// races holds the races one after the other and adds their results to r.
 func (l loadTest) races(ctx context.Context, chosen []shopclient.Strategy, r *result.Report) error {
 	for _, s := range chosen {
 		if reason := unraced(s.Name); reason != "" && l.all() {
@@ -108,8 +108,8 @@ func (l loadTest) races(ctx context.Context, chosen []shopclient.Strategy, r *re
 	return nil
 }
 
-// choose resolves --strategies against the table of the shop, and returns the shop's description of itself as well. Of
-// "all", those without a server are not Available.
+// choose looks up --strategies in the shop's table, and also returns the shop's description of itself. For "all", a
+// strategy without its server is not Available.
 func (l loadTest) choose(ctx context.Context) (chosen []shopclient.Strategy, shop shopclient.Lab, err error) {
 	set, err := l.shops(1).Open(ctx)
 	if err != nil {
@@ -132,7 +132,7 @@ func (l loadTest) choose(ctx context.Context) (chosen []shopclient.Strategy, sho
 	return chosen, shop, err
 }
 
-// race holds the race of one strategy, in shops of its own, and judges it.
+// race holds the race of one strategy, in its own shops, and judges the result.
 func (l loadTest) race(ctx context.Context, s shopclient.Strategy, tally *crowd.Tally) (r result.Strategy, err error) {
 	set, err := l.shops(l.Instances).Open(ctx)
 	if err != nil {
@@ -143,7 +143,7 @@ func (l loadTest) race(ctx context.Context, s shopclient.Strategy, tally *crowd.
 	conns := shopclient.NewConnections(1, operatorTimeout)
 	defer conns.CloseIdleConnections()
 	operator := shopclient.New(set.URLs[0], conns)
-	sku := fmt.Sprintf("lab-%s-%s", s.Name, strings.ToLower(rand.Text()[:8])) // that no earlier race has sold
+	sku := fmt.Sprintf("lab-%s-%s", s.Name, strings.ToLower(rand.Text()[:8])) // a new SKU for each race
 	if err := operator.Create(ctx, sku, l.Stock); err != nil {
 		return r, err
 	}
@@ -163,7 +163,7 @@ func (l loadTest) race(ctx context.Context, s shopclient.Strategy, tally *crowd.
 	if err != nil {
 		return r, fmt.Errorf("audit: %w", err)
 	}
-	// After the books have settled, or only one of the two would find an order that is still on its way.
+	// The recheck comes after the last audit, because an order may reach the books late.
 	if err := race.Recheck(ctx, log); err != nil {
 		return r, fmt.Errorf("recheck: %w", err)
 	}
@@ -175,7 +175,7 @@ func (l loadTest) race(ctx context.Context, s shopclient.Strategy, tally *crowd.
 	return r, nil
 }
 
-// audit asks for the books of a SKU, until two audits in a row are alike where orders may still be on their way.
+// audit asks for the books of a SKU. With settle, orders may arrive late, and it asks until two audits in a row agree.
 func audit(ctx context.Context, operator *shopclient.Client, sku string, settle bool) (books shopclient.Audit, err error) {
 	for end := time.Now().Add(settleLimit); time.Now().Before(end); {
 		before := books
@@ -187,15 +187,15 @@ func audit(ctx context.Context, operator *shopclient.Client, sku string, settle 
 			return books, context.Cause(ctx)
 		}
 	}
-	return books, errors.New("the books still change, though the load test buys nothing any more")
+	return books, errors.New("the books still change, although the load test has stopped buying")
 }
 
-// shops is where the shops of a race come from: this many instances are started, unless --target names a running shop.
+// shops returns the settings of a race's shops: instances to start, unless --target names a running shop.
 func (l loadTest) shops(instances int) shops.Instances {
 	return shops.Instances{Target: l.Target, Count: instances, Servers: l.Servers, Log: l.log}
 }
 
-// report is a report on no races yet.
+// report returns a report without races.
 func (l loadTest) report(shop shopclient.Lab) result.Report {
 	m := result.ThisMachine()
 	m.DatabaseVersion, m.RedisVersion = shop.Database, shop.Redis
@@ -214,7 +214,7 @@ func (l loadTest) report(shop shopclient.Lab) result.Report {
 	return result.Report{Version: result.Version, StartedAt: time.Now().UTC(), NotRun: []result.NotRun{}, Machine: m, Run: run}
 }
 
-// save writes the report to the files that were asked for.
+// save writes the report to the files that the flags name.
 func (l loadTest) save(r result.Report) error {
 	err := errors.Join(
 		result.Save(l.HTML, l.screen.json, func(w io.Writer) error { return web.WriteReport(w, r, l.Lang) }),
@@ -237,7 +237,7 @@ func (l loadTest) serve(ctx context.Context, chosen []shopclient.Strategy, shop 
 	return nil
 }
 
-// lab is the load test as its page sees it: the flags pre-fill the form.
+// lab returns the page's view of the load test. The flags pre-fill the form.
 func (l loadTest) lab(chosen []shopclient.Strategy, shop shopclient.Lab, player *step.Player) web.Lab {
 	first := web.Choice{Buyers: l.Buyers, Stock: l.Stock, Instances: l.Instances, ThinkMS: crowd.Milliseconds(l.Think), Together: true}
 	for _, s := range chosen {
@@ -276,7 +276,7 @@ func (l loadTest) lab(chosen []shopclient.Strategy, shop shopclient.Lab, player 
 	}
 }
 
-// with returns a load test whose flags are the choice.
+// with returns a load test with the choice in place of its flags.
 func (l loadTest) with(c web.Choice) loadTest {
 	l.Strategies, l.Buyers, l.Stock = slices.Clone(c.Strategies), c.Buyers, c.Stock
 	l.Think = time.Duration(c.ThinkMS * float64(time.Millisecond))

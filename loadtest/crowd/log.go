@@ -16,16 +16,16 @@ import (
 	"example.com/shop/loadtest/shopclient"
 )
 
-// Log is what became of all orders, in the order of their answers.
+// Log has the results of all orders, in the order of their answers.
 type Log struct {
-	SKU     string        // the most wanted
+	SKU     string        // the SKU that most buyers want
 	Took    time.Duration // from the common start to the last answer
-	Began   time.Duration // from the common start to the time that counts, see Race.Duration
+	Began   time.Duration // from the common start to the beginning of the time that counts, see Race.Duration
 	Length  time.Duration // of the time that counts; 0: to the last answer
 	Records []Record
 }
 
-// Record is what became of one order.
+// Record is the result of one order.
 type Record struct {
 	Buyer   string
 	Lines   []shopclient.Line
@@ -37,13 +37,13 @@ type Record struct {
 	Reason  string            // how the last try of a Failed or Unknown ended, or why an Ordered could not be paid or cancelled
 	Trace   *shopclient.Trace // nil if the shop reported none
 
-	Deadlocks int64  // by which the database has ended transactions of its tries
+	Deadlocks int64  // deadlocks that ended transactions of its tries
 	Lost      string // how the shop's order differs from the acknowledged one, see Recheck
 
-	Cancelled bool // its buyer asked to cancel it: its units may be for sale again
+	Cancelled bool // the buyer asked to cancel it: its units may be for sale again
 }
 
-// Outcome is what a buyer knows of an order in the end.
+// Outcome is the final state of an order, as its buyer knows it.
 type Outcome int
 
 // The outcomes.
@@ -59,14 +59,14 @@ func (l Log) Unsettled() bool {
 	return slices.ContainsFunc(l.Records, func(r Record) bool { return r.Outcome == Unknown })
 }
 
-// Summary is a log in figures, as in the JSON of a report.
+// Summary has the figures of a log, as in the JSON of a report.
 type Summary struct {
 	Acknowledged     int64     `json:"acknowledged"` // orders that were answered as placed
 	Refused          int64     `json:"refused"`      // orders that were answered as sold out
 	Errors           int64     `json:"errors"`       // orders with another answer or none, or whose payment or cancellation had one
-	Unknown          int64     `json:"unknown"`      // of the errors, those after which there may be an order
-	Retries          int64     `json:"retries"`      // requests beyond the first of each order, until it was answered
-	Deadlocks        int64     `json:"deadlocks"`    // by which the database has ended transactions, as far as the shop reports it
+	Unknown          int64     `json:"unknown"`      // the errors after which there may be an order
+	Retries          int64     `json:"retries"`      // requests after the first of each order, until the answer
+	Deadlocks        int64     `json:"deadlocks"`    // deadlocks that ended transactions, as far as the shop reports them
 	Seconds          float64   `json:"seconds"`      // from the common start to the last answer
 	AnswersPerSecond float64   `json:"answers_per_second"`
 	OrdersPerSecond  float64   `json:"orders_per_second"`
@@ -74,8 +74,8 @@ type Summary struct {
 	Timeline         *Timeline `json:"timeline,omitempty"` // nil if the shop reports no steps
 }
 
-// Latency is how long buyers waited, in milliseconds from the moment their order was due: the common start, where all
-// order at once.
+// Latency has the waiting times of buyers, in milliseconds since their order was due. If all order at once, every order
+// is due at the common start.
 type Latency struct {
 	P50 float64 `json:"p50"`
 	P90 float64 `json:"p90"`
@@ -86,8 +86,8 @@ type Latency struct {
 // Milliseconds returns d in milliseconds, to the microsecond.
 func Milliseconds(d time.Duration) float64 { return float64(d.Microseconds()) / 1000 }
 
-// Summary puts the log into figures. Rates are of the answers within the time that counts, latencies of the orders that
-// were due since it began; all else is of the whole race.
+// Summary returns the figures of the log. Rates include the answers within the time that counts; latencies, the orders
+// that were due since that time began; all other figures, the whole race.
 func (l Log) Summary() Summary {
 	length := cmp.Or(l.Length, l.Took)
 	outcomes, within := map[Outcome]int64{}, map[Outcome]int64{} // of the whole race, and of the time that counts
@@ -126,7 +126,7 @@ func (l Log) Summary() Summary {
 	}
 }
 
-// percentile returns the least duration, in milliseconds, that p percent do not exceed.
+// percentile returns the shortest duration, in milliseconds, that p percent do not exceed.
 func percentile(sorted []time.Duration, p float64) float64 {
 	if len(sorted) == 0 {
 		return 0
@@ -135,7 +135,7 @@ func percentile(sorted []time.Duration, p float64) float64 {
 	return Milliseconds(sorted[max(0, rank-1)])
 }
 
-// Notes are the five most frequent reasons why orders, payments and cancellations came to nothing, besides being sold out.
+// Notes returns the five most frequent reasons why orders, payments and cancellations failed, other than sold out.
 func (l Log) Notes() []string {
 	notes := []string{}
 	reasons := map[string]int{}
@@ -156,15 +156,15 @@ func (l Log) Notes() []string {
 	return notes
 }
 
-// ErrExpired means that a race cannot be judged: units of an order that expired are for sale again, so that the number
-// of units sold at the same time is unknown.
+// ErrExpired means that a race cannot be judged: the units of an expired order are for sale again, so that the number of
+// units sold at the same time is unknown.
 var ErrExpired = errors.New("it expired before it was checked; start the shop with a longer --pay-within")
 
-// checkers is how many orders Recheck asks for at a time.
+// checkers is the number of orders that Recheck asks for at a time.
 const checkers = 32
 
-// Recheck asks for each acknowledged order, as its buyer. It sets Lost in the records of orders that the shop does not know
-// or that differ from what was bought. It fails if the shop cannot be asked, and with ErrExpired.
+// Recheck asks for each acknowledged order, as its buyer. It sets Lost in the record of an order that the shop does not
+// know, or that differs from the acknowledged order. It fails if no shop answers, or with ErrExpired.
 func (r Race) Recheck(ctx context.Context, log Log) error {
 	conns := shopclient.NewConnections(checkers, r.RequestTimeout)
 	defer conns.CloseIdleConnections()
@@ -207,12 +207,11 @@ func (r Race) recheck(ctx context.Context, conns *http.Client, turn int, record 
 	return nil
 }
 
-// Timeline is what some requests of a race did, by the shop's own account, in the order in which they read the stock.
+// Timeline has the steps of some requests of a race, as the shop reports them, in the order in which they read the stock.
 type Timeline struct {
 	Requests []Request `json:"requests"`
 
-	// Pair is empty, or the indexes of two requests that read the same stock and both wrote back what they computed
-	// from it: the first two that did so.
+	// Pair has the indexes of the first two requests that read the same stock and wrote the same number, or is empty.
 	Pair []int `json:"pair,omitempty"`
 }
 
@@ -223,7 +222,7 @@ type Request struct {
 	shopclient.Trace
 }
 
-// timeline shows at most n requests for the most wanted SKU, around the first pair, if any; nil if there are no traces.
+// timeline returns at most n requests for the most wanted SKU, around the first pair, if any; nil without traces.
 func (l Log) timeline(n int) *Timeline {
 	var all []Request
 	for _, r := range l.Records {
@@ -256,7 +255,7 @@ func (l Log) timeline(n int) *Timeline {
 
 // firstPair finds the first two requests that read the same and wrote the same.
 func firstPair(byRead []Request) (from, to int, found bool) {
-	first := map[int64]int{} // that read this many units and wrote back
+	first := map[int64]int{} // the request that read this number of units and wrote back
 	for i, r := range byRead {
 		if !r.Accepted || r.Wrote == nil {
 			continue

@@ -38,7 +38,7 @@ func TestLog_Summary(t *testing.T) {
 	if diff := cmp.Diff(notes, log.Notes()); diff != "" {
 		t.Errorf("notes (-want +got):\n%s", diff)
 	}
-	log.Began, log.Length = ms(1), ms(50) // "rates are of the answers within the time that counts, latencies of the orders that were due since it began"
+	log.Began, log.Length = ms(1), ms(50) // "Rates include the answers within the time that counts; latencies, the orders that were due since that time began"
 	if got := log.Summary(); got.Acknowledged != 2 || got.AnswersPerSecond != 40 || got.OrdersPerSecond != 20 || got.LatencyMS.P50 != 50 {
 		t.Errorf("of 50 ms: got %+v, want one order and one refusal, and the waits of four", got)
 	}

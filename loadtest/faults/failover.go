@@ -15,11 +15,11 @@ import (
 	"example.com/shop/loadtest/stats"
 )
 
-// Failover is what became of the buyers' receipts where the primary was killed.
+// Failover compares the buyers' receipts with the orders that are left after the death of the primary.
 type Failover struct {
 	Servers    string
 	Sold       int           // acknowledged orders
-	Lost       int           // those of them without a row on the new primary
+	Lost       int           // acknowledged orders without a row on the new primary
 	Gap        time.Duration // the longest time without a sale
 	Receipts   []Receipt     // the last ones before it
 	Violations []history.Violation
@@ -81,7 +81,7 @@ func newFailover(servers string, h *history.History) Failover {
 	return f
 }
 
-// writeFailovers writes the counts side by side, and then each one's receipts. A group must lose nothing.
+// writeFailovers writes the counts side by side, and then the receipts of each. A group must lose nothing.
 func writeFailovers(out io.Writer, all []Failover) error {
 	head := table.Row{""}
 	rows := []table.Row{{"orders acknowledged"}, {"acknowledged orders lost"}, {"no sale for"}}

@@ -44,8 +44,8 @@ func Text(language, english string, values ...any) string {
 
 var number = regexp.MustCompile(`\d+(?:[,.]\d+)*`)
 
-// translated returns the Chinese of a text. The key of a text that has its numbers already may have {n} for each of them, and what
-// stands before and behind a colon may have keys of its own.
+// translated returns the Chinese text. If a text already has its numbers, its key may have {n} in their places. The parts
+// before and after a colon may have separate keys.
 func translated(english string) string {
 	if text := chinese()[english]; text != "" {
 		return text
