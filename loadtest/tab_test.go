@@ -67,7 +67,7 @@ func (p *tab) hear(event any, allowed func(url string) bool) {
 			complaint = "request to " + e.Request.URL
 		}
 	case *log.EventEntryAdded:
-		complaint = "log: " + e.Entry.Text
+		complaint = "log: " + e.Entry.Text + " " + e.Entry.URL
 	case *runtime.EventConsoleAPICalled:
 		complaint = fmt.Sprintf("console: %s", e.Type)
 	case *runtime.EventExceptionThrown:

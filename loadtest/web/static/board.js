@@ -212,7 +212,7 @@ function lockOf({ lock, lock_name, buyers, over }) {
     if (!lock.ttl_ms) return t("{name}: without end", { name });
     return over ? name : t("{name}: {s} s left", { name, s: (lock.ttl_ms / 1000).toFixed(1) });
   }
-  if (lock || !lock_name) return t(lock ? "free" : "none");
+  if (lock || !lock_name) return t(lock ? "free" : "no lock");
   const held = buyers.filter((buyer) => buyer.holds && !buyer.mistaken).map(({ name, instance }) => lock_name === "memory" ? t("{name} at instance {instance}", { name, instance }) : name);
   return held.join(t("; ")) || t({ count: "nothing", hold: "nothing" }[lock_name] ?? "free");
 }
