@@ -79,7 +79,7 @@ func visitUI(t *testing.T, args ...string) (uiRun, *tab) {
 	ports, err := testserver.FreePorts(1)
 	testserver.Must(t, err)
 	ui := startUI(t, append([]string{"--ui", fmt.Sprintf("127.0.0.1:%d", ports[0])}, args...)...)
-	browser := startBrowser(t, func(url string) bool { return strings.HasPrefix(url, ui.url) })
+	browser := startBrowser(t, func(url string) bool { return strings.HasPrefix(strings.TrimPrefix(url, "blob:"), ui.url) })
 	browser.do(chromedp.Navigate(ui.url))
 	return ui, browser
 }
@@ -104,6 +104,16 @@ func TestUI_race(t *testing.T) {
 		}
 	}
 	browser.check("result", screens()...)
+	picture := browser.text(`new Promise((saved) => {
+		const address = URL.createObjectURL;
+		let last;
+		URL.createObjectURL = (blob) => address.call(URL, last = blob);
+		HTMLAnchorElement.prototype.click = function () { saved(this.download + " " + last.type); };
+		document.querySelector("#result .save button").click();
+	})`)
+	if picture != "units-sold-over-time.png image/png" {
+		t.Errorf("picture: got %s", picture)
+	}
 	download(t, browser.text(`document.getElementById("json").href`))
 	browser.leave()
 }
@@ -392,7 +402,7 @@ func TestUI_containers(t *testing.T) {
 	lab := loadTest{raceCommand: *f}.lab(nil, shopclient.Lab{}, nil)
 	c := lab.Defaults
 	c.Strategies, c.Buyers = []string{"redis"}, 60
-	if err := lab.Check(c); err != nil {
+	if _, err := lab.Check(c); err != nil {
 		t.Errorf("check: got %v, want none", err)
 	}
 	want := "go run ./loadtest --strategies redis --buyers 60 --servers docker"

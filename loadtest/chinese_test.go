@@ -19,6 +19,7 @@ const sameInChinese = `
 	all explore go run step
 	available id key orders owner paid status ttl
 	channel fence goroutine hash nil synchronized watch worker
+	hot few deep cold
 	ms s`
 
 var (

@@ -171,8 +171,9 @@ type raceCommand struct {
 	Target string `group:"Servers" placeholder:"URL" help:"Start no shop, but race in a running teaching shop (cmd/lab), or in several behind a load balancer. Start that shop with a long --pay-within: if orders expire during a race, the race cannot be judged."`
 	UI     string `group:"Output" name:"ui" placeholder:"ADDR" help:"Open the lab in a browser instead: host:port, as in 127.0.0.1:8090. Without a host, only this machine can reach it. The other flags pre-fill the form."`
 	JSON   string `group:"Output" name:"json" placeholder:"FILE" help:"Also write the report as JSON; '-' for stdout, all other output then goes to stderr."`
-	HTML   string `group:"Output" name:"html" placeholder:"FILE" help:"Also write the report as one HTML file, with the bars and the timeline of each race. It opens without a network."`
-	SVG    string `group:"Output" name:"svg" placeholder:"FILE" help:"Also write the bars of the report, units sold against units supplied, as an SVG file."`
+	HTML   string `group:"Output" name:"html" placeholder:"FILE" help:"Also write the report as one HTML file, with charts and the timeline of each race. It opens without a network."`
+	SVG    string `group:"Output" name:"svg" placeholder:"FILE" help:"Also write a picture for a slide, as an SVG file: the units that each strategy sold over time, against the supply."`
+	CSV    string `group:"Output" name:"csv" placeholder:"FILE" help:"Also write the figures as CSV: a row for each strategy."`
 	lang.Flag
 }
 
@@ -191,7 +192,8 @@ Examples:
   go run ./loadtest --strategies none --think 0s      the shop oversells even without a pause
   go run ./loadtest --strategies all --buyers 5000    everything that needs no server
   go run ./loadtest --strategies all --servers docker everything, on servers in containers
-  go run ./loadtest --html report.html                with the timeline of each race
+  go run ./loadtest --html report.html                with charts and the timeline of each race
+  go run ./loadtest --svg picture.svg                 a picture for a slide
   go run ./loadtest --ui 127.0.0.1:8090               in the browser: choose, run and watch
   go run ./loadtest --json -                          for programs
   go run ./loadtest --mysql 'shop:secret@tcp(127.0.0.1:3306)/shop' --redis 127.0.0.1:6379
@@ -236,8 +238,8 @@ func (c *raceCommand) Validate() error {
 		{len(c.Strategies) == 0, "strategies", "want at least one"},
 		{c.Target != "" && (c.Named() || c.From == shops.Docker), "", "--target names a running shop, and --mysql, --redis, --redlock, --zookeeper and --servers are for started shops: leave out one or the other"},
 		{c.Target != "" && !strings.HasPrefix(c.Target, "http://") && !strings.HasPrefix(c.Target, "https://"), "target", "want a URL such as http://localhost:8080"},
-		{c.UI != "" && (c.JSON != "" || c.HTML != "" || c.SVG != ""), "", "--ui offers its reports in the browser: leave out --json, --html and --svg"},
-		{c.HTML == "-" || c.SVG == "-", "", "--html and --svg want the name of a file: only --json writes to stdout"},
+		{c.UI != "" && c.JSON+c.HTML+c.SVG+c.CSV != "", "", "--ui offers its reports in the browser: leave out --json, --html, --svg and --csv"},
+		{c.HTML == "-" || c.SVG == "-" || c.CSV == "-", "", "--html, --svg and --csv want the name of a file: only --json writes to stdout"},
 	} {
 		if check.wrong {
 			return &web.InputError{Field: check.flag, Text: check.want}
@@ -251,7 +253,7 @@ func (c *raceCommand) Validate() error {
 	if err := (shops.Instances{Target: c.Target, Count: c.Instances}).CheckDescriptors(1, c.Buyers); err != nil {
 		return &web.InputError{Field: "buyers", Text: err.Error() + ": raise the limit, or set fewer buyers"}
 	}
-	return errors.Join(c.Check(), checkFile("json", c.JSON), checkFile("html", c.HTML), checkFile("svg", c.SVG))
+	return errors.Join(c.Check(), checkFile("json", c.JSON), checkFile("html", c.HTML), checkFile("svg", c.SVG), checkFile("csv", c.CSV))
 }
 
 // checkFile checks before the races whether a file can be written.
@@ -283,7 +285,7 @@ func (c *raceCommand) command() string {
 	for _, f := range kong.Must(c).Model.Flags {
 		text := fmt.Sprint(f.Target.Interface())
 		switch f.Name {
-		case "json", "html", "svg", "ui", "help":
+		case "json", "html", "svg", "csv", "ui", "help":
 			continue
 		case "instances":
 			if c.Target != "" {

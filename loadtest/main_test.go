@@ -31,8 +31,9 @@ func TestRun_embedded(t *testing.T) {
 	temp := t.TempDir()
 	t.Setenv("TMPDIR", temp)
 	dir := t.TempDir()
-	file, page, bars := filepath.Join(dir, "report.json"), filepath.Join(dir, "report.html"), filepath.Join(dir, "bars.svg")
-	code, stdout, stderr := start(t, "--buyers", "60", "--stock", "6", "--think", "10ms", "--json", file, "--html", page, "--svg", bars)
+	file, page := filepath.Join(dir, "report.json"), filepath.Join(dir, "report.html")
+	picture, figures := filepath.Join(dir, "picture.svg"), filepath.Join(dir, "report.csv")
+	code, stdout, stderr := start(t, "--buyers", "60", "--stock", "6", "--think", "10ms", "--json", file, "--html", page, "--svg", picture, "--csv", figures)
 	if code != 0 {
 		t.Fatalf("exit code: got %d, want 0; stderr:\n%s", code, stderr.String())
 	}
@@ -66,7 +67,11 @@ func TestRun_embedded(t *testing.T) {
 	if text, err := os.ReadFile(page); err != nil || !strings.Contains(string(text), "Did the shop oversell?") {
 		t.Errorf("page: %v, got %.100s", err, text)
 	}
-	wantShape(t, bars, "../docs/oversell.svg", `<title>(\w+): units .*(oversold|correct)`)
+	wantShape(t, picture, "../docs/oversell.svg", `<title>(\w+): .* sold, (oversold|correct)`)
+	text, err := os.ReadFile(figures)
+	if err != nil || !strings.HasPrefix(string(text), "strategy,designed,verdict,supplied,") || !strings.Contains(string(text), "\nredis,true,correct,6,6,6,0,0,0,6,54,0,") {
+		t.Errorf("CSV: %v, got\n%s", err, text)
+	}
 	table := filepath.Join(dir, "table.txt")
 	if err := os.WriteFile(table, []byte(stdout.String()), 0o600); err != nil {
 		t.Fatal(err)
@@ -119,7 +124,7 @@ func sound(t *testing.T, s result.Strategy, crowd int64) {
 		t.Errorf("%s: oversold: got %d with %d units sold of %d", s.Name, s.Oversold, s.UnitsSold, s.Supplied)
 	}
 	l := s.LatencyMS
-	if l.P50 <= 0 || l.P50 > l.P90 || l.P90 > l.P99 || l.P99 > l.Max || s.OrdersPerSecond <= 0 {
+	if l.P50 <= 0 || l.P50 > l.P90 || l.P90 > l.P95 || l.P95 > l.P99 || l.P99 > l.Max || s.OrdersPerSecond <= 0 {
 		t.Errorf("%s: latency %+v, %v orders/s", s.Name, l, s.OrdersPerSecond)
 	}
 	if s.Designed && (s.Oversold != 0 || s.Undersold != 0) {
@@ -239,7 +244,7 @@ func TestRun_usage(t *testing.T) {
 		{[]string{"step", "redis"}, `"redis" is no lesson`},
 		{[]string{"bench", "--shop", ""}, "--shop: is empty"},
 		{[]string{"--target", "http://x", "--redis", "y"}, "--target names a running shop"},
-		{[]string{"--html", "-"}, "--html and --svg want the name of a file"},
+		{[]string{"--html", "-"}, "--html, --svg and --csv want the name of a file"},
 		{[]string{"--json", t.TempDir()}, "is a directory"},
 		{[]string{"--html", "no/such/folder/r.html"}, "no such file or directory"},
 		{[]string{"--duration", "1h"}, "--duration: want 1s to 10m"},
@@ -256,7 +261,7 @@ func TestRun_usage(t *testing.T) {
 		{[]string{"--servers", "docker", "--redis", "a:1"}, "--servers docker starts all servers"},
 		{[]string{"--servers", "docker", "--target", "http://x"}, "--target names a running shop"},
 		{[]string{"nonsense"}, "nonsense"},
-		{[]string{"--ui", "127.0.0.1:0", "--svg", "x"}, "leave out --json, --html and --svg"},
+		{[]string{"--ui", "127.0.0.1:0", "--svg", "x"}, "leave out --json, --html, --svg and --csv"},
 		{[]string{"--no-such-flag"}, "--no-such-flag"},
 	}
 	for _, tt := range tests {

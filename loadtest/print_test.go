@@ -18,7 +18,7 @@ func none() result.Strategy {
 		Judgement: result.Judgement{Oversold: 331, Verdict: result.Oversold, Findings: []string{"books: I1 oversold by 331"}, Notes: []string{}},
 		Summary: crowd.Summary{
 			Acknowledged: 431, Refused: 569, AnswersPerSecond: 1884.7, OrdersPerSecond: 812.3,
-			LatencyMS: crowd.Latency{P50: 212.4, P90: 400, P99: 498.6, Max: 530},
+			LatencyMS: crowd.Latency{P50: 212.4, P90: 400, P95: 408, P99: 498.6, Max: 530},
 		},
 	}
 }
@@ -29,7 +29,7 @@ func redis() result.Strategy {
 		Judgement: result.Judgement{Verdict: result.Correct, Findings: []string{}, Notes: []string{}},
 		Summary: crowd.Summary{
 			Acknowledged: 100, Refused: 900, AnswersPerSecond: 1400, OrdersPerSecond: 140,
-			LatencyMS: crowd.Latency{P50: 9.44, P90: 700, P99: 12345, Max: 13000},
+			LatencyMS: crowd.Latency{P50: 9.44, P90: 700, P95: 708, P99: 12345, Max: 13000},
 		},
 	}
 }
@@ -38,10 +38,10 @@ func TestScreen_table(t *testing.T) {
 	t.Parallel()
 	got := screen{}.table(result.Report{Strategies: []result.Strategy{none(), redis()}})
 	want := `
-strategy  orders  oversold  refused  answers/s     p50     p99  verdict
-────────────────────────────────────────────────────────────────────────
-none         431       331      569      1,885  212 ms  499 ms  oversold
-redis        100         0      900      1,400  9.4 ms   12.3s  correct
+strategy  orders  oversold  refused  answers/s  p50 ms  p95 ms  p99 ms  verdict
+────────────────────────────────────────────────────────────────────────────────
+none         431       331      569      1,885     212     408     499  oversold
+redis        100         0      900      1,400     9.4     708  12,345  correct
 `[1:]
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("table (-want +got):\n%s", diff)
@@ -51,15 +51,15 @@ redis        100         0      900      1,400  9.4 ms   12.3s  correct
 	long.Name, long.Undersold, long.Errors, long.Verdict = "release-before-commit", 99_900, 100_000, result.Inconsistent
 	got = screen{lang: "zh"}.table(result.Report{Strategies: []result.Strategy{long, redis()}})
 	want = `
-策略                   订单  超卖    少卖  拒绝     错误  答复/秒     p50
+策略                   订单  超卖    少卖  拒绝     错误  答复/秒  p50 ms
 ─────────────────────────────────────────────────────────────────────────
-release-before-commit   431   331  99,900   569  100,000    1,885  212 ms
-redis                   100     0       0   900        0    1,400  9.4 ms
+release-before-commit   431   331  99,900   569  100,000    1,885     212
+redis                   100     0       0   900        0    1,400     9.4
 
-策略                      p99  结论
-─────────────────────────────────────────
-release-before-commit  499 ms  账目不一致
-redis                   12.3s  正确
+策略                   p95 ms  p99 ms  结论
+─────────────────────────────────────────────────
+release-before-commit     408     499  账目不一致
+redis                     708  12,345  正确
 `[1:]
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("table that is too wide (-want +got):\n%s", diff)

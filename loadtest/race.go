@@ -75,22 +75,22 @@ func (l loadTest) run(ctx context.Context) (err error) {
 	return nil
 }
 
-// unraced returns why a race of all strategies leaves this one out; empty if it does not.
-func unraced(strategy string) string {
+// unraced returns why a race of all strategies leaves this one out, and what shows its mistake; empty if it does not.
+func unraced(strategy string) (why, instead string) {
 	switch strategy {
 	case "reentrant":
-		return "all its buyers wait until they give up, which takes minutes: go run ./loadtest explore " + strategy
+		return "all its buyers wait until they give up, after two minutes", "go run ./loadtest explore reentrant"
 	case "late-payment", "late-payment-guarded":
-		return "in a race no payment comes too late: go run ./loadtest explore " + strategy + " --crash"
+		return "in a race no payment comes too late", "go run ./loadtest explore " + strategy + " --crash"
 	}
-	return ""
+	return "", ""
 }
 
 // races holds the races one after the other and adds their results to r.
 func (l loadTest) races(ctx context.Context, chosen []shopclient.Strategy, r *result.Report) error {
 	for _, s := range chosen {
-		if reason := unraced(s.Name); reason != "" && l.all() {
-			s.Available, s.Reason = false, reason
+		if why, instead := unraced(s.Name); why != "" && l.all() {
+			s.Available, s.Reason = false, why+": "+instead
 		}
 		if !s.Available {
 			r.NotRun = append(r.NotRun, result.NotRun{Name: s.Name, Reason: s.Reason})
@@ -169,7 +169,7 @@ func (l loadTest) race(ctx context.Context, s shopclient.Strategy, tally *crowd.
 	}
 	r = result.Strategy{
 		Strategy: s, SKU: sku, Supplied: l.Stock, Orders: books.Books.Orders, UnitsSold: books.Books.OrderedUnits,
-		Summary: log.Summary(), Judgement: result.Judge(l.Stock, books, log),
+		StockLeft: books.Books.Available, Summary: log.Summary(), Course: log.Course(), Judgement: result.Judge(l.Stock, books, log),
 	}
 	r.Notes = append(log.Notes(), r.Notes...)
 	return r, nil
@@ -218,7 +218,8 @@ func (l loadTest) report(shop shopclient.Lab) result.Report {
 func (l loadTest) save(r result.Report) error {
 	err := errors.Join(
 		result.Save(l.HTML, l.screen.json, func(w io.Writer) error { return web.WriteReport(w, r, l.Lang) }),
-		result.Save(l.SVG, l.screen.json, func(w io.Writer) error { return web.WriteBars(w, r, l.Lang) }),
+		result.Save(l.SVG, l.screen.json, func(w io.Writer) error { return web.WritePicture(w, r, l.Lang) }),
+		result.Save(l.CSV, l.screen.json, result.CSV(r)),
 		result.Save(l.JSON, l.screen.json, result.JSON(r)))
 	if err == nil && l.HTML != "" {
 		fmt.Fprintf(l.screen.out, "\n%s\n", lang.Text(l.Lang, "The report is in %s", l.HTML))
@@ -243,20 +244,23 @@ func (l loadTest) lab(chosen []shopclient.Strategy, shop shopclient.Lab, player 
 	for _, s := range chosen {
 		first.Strategies = append(first.Strategies, s.Name)
 	}
+	notes := map[string]string{}
+	for _, s := range shop.Strategies {
+		notes[s.Name], _ = unraced(s.Name)
+	}
 	lessons := step.Lessons()
 	if l.Target != "" { // a play kills requests, and so needs shops of its own
 		first.Instances, lessons = 0, nil
 	}
 	return web.Lab{
-		Strategies: shop.Strategies, Lessons: lessons, Defaults: first,
-		Check: func(c web.Choice) error {
+		Strategies: shop.Strategies, Notes: notes, Lessons: lessons, Defaults: first,
+		Check: func(c web.Choice) (web.Choice, error) {
 			l := l.with(c)
 			l.From = "embedded" // containers run by now, and have addresses
-			err := l.Validate()
-			if err == nil && c.Together && l.shops(l.Instances).CheckDescriptors(len(c.Strategies), c.Buyers) != nil {
-				err = &web.InputError{Text: "together these races need more file descriptors than this process may open: let them race one after the other"}
+			if c.Together && l.shops(l.Instances).CheckDescriptors(len(c.Strategies), c.Buyers) != nil {
+				c.Together = false
 			}
-			return err
+			return c, l.Validate()
 		},
 		Report: func(c web.Choice) result.Report { return l.with(c).report(shop) },
 		Race: func(ctx context.Context, c web.Choice, s shopclient.Strategy, tally *crowd.Tally) (result.Strategy, error) {
@@ -273,6 +277,7 @@ func (l loadTest) lab(chosen []shopclient.Strategy, shop shopclient.Lab, player 
 		KillPrimary: func(ctx context.Context) ([]faults.Failover, error) {
 			return faults.KillPrimary(ctx, 1, func(string) {})
 		},
+		CanKillPrimary: faults.CanKillPrimary,
 	}
 }
 

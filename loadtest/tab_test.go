@@ -103,10 +103,10 @@ func (p *tab) awaitText(selector, text string) {
 	p.await("document.querySelector(`" + selector + "`)?.textContent.startsWith(`" + text + "`)")
 }
 
-// text is the value of an expression.
+// text is the value of an expression, or what its promise comes to.
 func (p *tab) text(expression string) string {
 	p.Helper()
-	text, err := chromedp.Run(p.ctx, chromedp.Evaluate[string](expression))
+	text, err := chromedp.Run(p.ctx, chromedp.Evaluate[string](expression, chromedp.EvalAwaitPromise))
 	if err != nil {
 		p.Errorf("%s: %v", expression, err)
 	}

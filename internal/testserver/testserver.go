@@ -165,6 +165,16 @@ var (
 	silence = sync.OnceFunc(func() { log.SetDefault(silent) })
 )
 
+// Docker returns why no container can be started, nil if a daemon answers.
+func Docker(ctx context.Context) error {
+	docker, err := findDocker(ctx)
+	if err == nil {
+		_, err = docker.Ping(ctx, client.PingOptions{})
+		_ = docker.Close()
+	}
+	return err
+}
+
 // findDocker returns a client of the daemon that testcontainers also uses.
 func findDocker(ctx context.Context) (docker *testcontainers.DockerClient, err error) {
 	silence() // before the first call of testcontainers

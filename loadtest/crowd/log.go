@@ -34,6 +34,7 @@ type Record struct {
 	Ended   time.Duration // from the common start to the last answer
 	Latency time.Duration // the same, from the moment at which the order was due
 	Tries   int
+	Shop    int               // the number of the shop that answered last, from 1; 0 if there is only one shop
 	Reason  string            // how the last try of a Failed or Unknown ended, or why an Ordered could not be paid or cancelled
 	Trace   *shopclient.Trace // nil if the shop reported none
 
@@ -79,6 +80,7 @@ type Summary struct {
 type Latency struct {
 	P50 float64 `json:"p50"`
 	P90 float64 `json:"p90"`
+	P95 float64 `json:"p95"`
 	P99 float64 `json:"p99"`
 	Max float64 `json:"max"`
 }
@@ -91,14 +93,10 @@ func Milliseconds(d time.Duration) float64 { return float64(d.Microseconds()) / 
 func (l Log) Summary() Summary {
 	length := cmp.Or(l.Length, l.Took)
 	outcomes, within := map[Outcome]int64{}, map[Outcome]int64{} // of the whole race, and of the time that counts
-	var latencies []time.Duration
-	var tries, deadlocks, pending int64 // pending: could not be paid or cancelled
+	var tries, deadlocks, pending int64                          // pending: could not be paid or cancelled
 	for _, r := range l.Records {
 		if r.Outcome == Ordered && r.Reason != "" {
 			pending++
-		}
-		if r.Ended-r.Latency >= l.Began {
-			latencies = append(latencies, r.Latency)
 		}
 		if r.Ended >= l.Began && r.Ended <= l.Began+length {
 			within[r.Outcome]++
@@ -107,23 +105,36 @@ func (l Log) Summary() Summary {
 		tries += int64(r.Tries)
 		deadlocks += r.Deadlocks
 	}
-	slices.Sort(latencies)
-	rate := func(n int64) float64 { // to one digit, more than a rate is worth
-		if length <= 0 {
-			return 0
-		}
-		return math.Round(float64(n)/length.Seconds()*10) / 10
-	}
 	return Summary{
 		Acknowledged: outcomes[Ordered], Refused: outcomes[Refused],
 		Errors: outcomes[Failed] + outcomes[Unknown] + pending, Unknown: outcomes[Unknown],
 		Retries: tries - int64(len(l.Records)), Deadlocks: deadlocks, Seconds: l.Took.Round(time.Microsecond).Seconds(),
-		AnswersPerSecond: rate(within[Ordered] + within[Refused]), OrdersPerSecond: rate(within[Ordered]),
-		LatencyMS: Latency{
-			percentile(latencies, 50), percentile(latencies, 90), percentile(latencies, 99), percentile(latencies, 100),
-		},
-		Timeline: l.timeline(12),
+		AnswersPerSecond: rate(within[Ordered]+within[Refused], length), OrdersPerSecond: rate(within[Ordered], length),
+		LatencyMS: newLatency(l.waits()), Timeline: l.timeline(12),
 	}
+}
+
+// waits returns the sorted latencies of the orders that were due in the time that counts.
+func (l Log) waits() (all []time.Duration) {
+	for _, r := range l.Records {
+		if r.Ended-r.Latency >= l.Began {
+			all = append(all, r.Latency)
+		}
+	}
+	slices.Sort(all)
+	return all
+}
+
+// rate returns n per second, rounded to one digit: a rate is no more precise.
+func rate(n int64, length time.Duration) float64 {
+	if length <= 0 {
+		return 0
+	}
+	return math.Round(float64(n)/length.Seconds()*10) / 10
+}
+
+func newLatency(sorted []time.Duration) Latency {
+	return Latency{percentile(sorted, 50), percentile(sorted, 90), percentile(sorted, 95), percentile(sorted, 99), percentile(sorted, 100)}
 }
 
 // percentile returns the shortest duration, in milliseconds, that p percent do not exceed.
@@ -218,6 +229,7 @@ type Timeline struct {
 // Request is one request. Its times are in microseconds since the earliest of its Timeline; 0 for steps not taken.
 type Request struct {
 	Buyer    string `json:"buyer"`
+	Instance int    `json:"instance,omitempty"` // of the shop, from 1; absent if there is only one
 	Accepted bool   `json:"accepted"`
 	shopclient.Trace
 }
@@ -227,7 +239,7 @@ func (l Log) timeline(n int) *Timeline {
 	var all []Request
 	for _, r := range l.Records {
 		if r.Trace != nil && r.Trace.Read > 0 && r.Lines[0].SKU == l.SKU {
-			all = append(all, Request{r.Buyer, r.Outcome == Ordered, *r.Trace})
+			all = append(all, Request{r.Buyer, r.Shop, r.Outcome == Ordered, *r.Trace})
 		}
 	}
 	if len(all) == 0 {

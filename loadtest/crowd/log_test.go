@@ -27,7 +27,7 @@ func TestLog_Summary(t *testing.T) {
 	got := log.Summary()
 	want := Summary{
 		Acknowledged: 2, Refused: 2, Errors: 3, Unknown: 2, Retries: 9, Seconds: 0.1,
-		AnswersPerSecond: 40, OrdersPerSecond: 20, LatencyMS: Latency{P50: 40, P90: 70, P99: 70, Max: 70},
+		AnswersPerSecond: 40, OrdersPerSecond: 20, LatencyMS: Latency{P50: 40, P90: 70, P95: 70, P99: 70, Max: 70},
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
@@ -43,6 +43,35 @@ func TestLog_Summary(t *testing.T) {
 		t.Errorf("of 50 ms: got %+v, want one order and one refusal, and the waits of four", got)
 	}
 	if empty := (Log{}).Summary(); empty.LatencyMS != (Latency{}) || empty.AnswersPerSecond != 0 {
+		t.Errorf("no orders: got %+v", empty)
+	}
+}
+
+// A course has the moments of sales with the stock column after them, and the race in parts of equal length.
+func TestLog_Course(t *testing.T) {
+	t.Parallel()
+	log := Log{Took: 3 * time.Second}
+	for i := range 300 {
+		r := Record{Outcome: Refused, Ended: time.Duration(i+1) * 10 * time.Millisecond}
+		if r.Latency = r.Ended; i < 120 {
+			wrote := int64(99)
+			r.Outcome, r.Trace = Ordered, &shopclient.Trace{Seen: 100, Wrote: &wrote}
+		}
+		log.Records = append(log.Records, r)
+	}
+	log.Records[119].Trace = &shopclient.Trace{Seen: 88} // the database subtracts
+	c := log.Course()
+	first, last := c.Sales[0], c.Sales[len(c.Sales)-1]
+	if len(c.Sales) != 61 || first.MS != 10 || first.Orders != 1 || *first.Available != 99 || last.MS != 1200 || last.Orders != 120 || *last.Available != 87 {
+		t.Errorf("sales: got %d, from %+v to %+v; want the first order and each second one", len(c.Sales), first, last)
+	}
+	if len(c.Waits) != 21 || c.Waits[10] != 1500 || c.Waits[20] != 3000 {
+		t.Errorf("waits: got %v", c.Waits)
+	}
+	if p := c.Parts[29]; len(c.Parts) != 30 || p.EndMS != 3000 || p.AnswersPerSecond < 100 || p.AnswersPerSecond > 110 || p.Latency.Max != 3000 || p.Latency.P50 < 2900 {
+		t.Errorf("parts: got %d, the last %+v; want 30, and 10 answers in a tenth of a second", len(c.Parts), p)
+	}
+	if empty := (Log{}).Course(); len(empty.Sales)+len(empty.Waits) > 0 {
 		t.Errorf("no orders: got %+v", empty)
 	}
 }

@@ -51,6 +51,7 @@ type Race struct {
 // Tally has the counts of a race. It may be read while the race runs.
 type Tally struct {
 	Connected, Ordered, Refused, Errors atomic.Int64
+	Available                           atomic.Pointer[int64] // the stock column after the last order; nil before, or if the shop reports no steps
 }
 
 func (t *Tally) add(o Outcome) {
@@ -271,6 +272,9 @@ func (b *buyer) order(ctx context.Context, due time.Time) {
 			answer.At = time.Now()
 		}
 		record.Tries++
+		if n := len(b.run.Shops); n > 1 {
+			record.Shop = (b.number+try)%n + 1
+		}
 		if answer.Trace != nil {
 			record.Deadlocks += answer.Trace.Deadlocks
 		}
@@ -291,6 +295,7 @@ func (b *buyer) order(ctx context.Context, due time.Time) {
 	})
 	b.run.Tally.add(record.Outcome)
 	if record.Outcome == Ordered {
+		b.run.Tally.Available.Store(record.left())
 		b.end(ctx, &record, placed.Total, end)
 	}
 	b.records = append(b.records, record)

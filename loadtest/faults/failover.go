@@ -3,13 +3,16 @@ package faults
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"io"
+	"os/exec"
 	"strings"
 	"time"
 
 	"github.com/jedib0t/go-pretty/v6/table"
 
+	"example.com/shop/internal/testserver"
 	"example.com/shop/loadtest/faults/history"
 	"example.com/shop/loadtest/faults/system"
 	"example.com/shop/loadtest/stats"
@@ -21,16 +24,30 @@ type Failover struct {
 	Sold       int           // acknowledged orders
 	Lost       int           // acknowledged orders without a row on the new primary
 	Gap        time.Duration // the longest time without a sale
-	Receipts   []Receipt     // the last ones before it
+	Receipts   []Receipt     // up to the last lost one, or, if none is lost, to the last one before the gap
 	Violations []history.Violation
 }
 
 // Receipt is an acknowledged order beside its row.
 type Receipt struct {
-	Before time.Duration // from its answer to the last one before the gap
+	Before time.Duration // from its answer to that of the last receipt
 	Order  string
-	Units  string // of each SKU, as acknowledged
+	Units  string // of each SKU, as acknowledged: "1 few, 2 cold"
 	Row    string // the same of the row; empty if there is none
+}
+
+// GroupOfThree are the Servers that lose nothing.
+const GroupOfThree = "group of three"
+
+// CanKillPrimary returns why KillPrimary is impossible here, nil if it is possible.
+func CanKillPrimary(ctx context.Context) error {
+	if err := exec.CommandContext(ctx, "go", "list", "example.com/shop/cmd/shop").Run(); err != nil {
+		return errors.New("the shop cannot be built: start this program with Go, in a checkout of the shop")
+	}
+	if err := testserver.Docker(ctx); err != nil {
+		return errors.New("no Docker daemon answers: install Docker or start it")
+	}
+	return nil
 }
 
 // KillPrimary sells by lanes on a group of three MySQL and kills its primary, whose network fails 0.3 to 0.6 s before. Then
@@ -41,7 +58,7 @@ func KillPrimary(ctx context.Context, seed uint64, progress func(line string)) (
 		for _, on := range []struct {
 			kind    system.Kind
 			servers string
-		}{{kind: system.Group, servers: "group of three"}, {kind: system.Replica, servers: "asynchronous replica"}} {
+		}{{kind: system.Group, servers: GroupOfThree}, {kind: system.Replica, servers: "asynchronous replica"}} {
 			h, err := r.runHistory(ctx, fault{name: "kill-primary", on: on.kind, means: loses, steps: loseMachine()}, seed)
 			if err != nil {
 				return cmp.Or(ctx.Err(), err)
@@ -59,23 +76,28 @@ func newFailover(servers string, h *history.History) Failover {
 	sales := h.Sales()
 	f := Failover{Servers: servers, Sold: len(sales), Gap: h.Gap, Violations: h.Violations}
 	until, longest := 0, time.Duration(0) // sales before the longest gap that ended after the fault had begun
+	lost := 0                             // sales up to the last lost one
 	for i, o := range sales {
 		if _, kept := h.Orders[o.OrderID]; !kept {
 			f.Lost++
+			lost = i + 1
 		}
 		if at := o.Last().Answered; i > 0 && at > h.Broken && at-sales[i-1].Last().Answered > longest {
 			until, longest = i, at-sales[i-1].Last().Answered
 		}
 	}
+	until = cmp.Or(lost, until)
 	for _, o := range sales[max(0, until-shown):until] {
 		receipt := Receipt{Before: sales[until-1].Last().Answered - o.Last().Answered, Order: o.OrderID}
+		var acknowledged, kept []string
 		for _, line := range o.Lines {
-			name := " " + strings.TrimPrefix(line.SKU, h.Name+"-") + " "
-			receipt.Units += fmt.Sprint(line.Units, name)
+			name := strings.TrimPrefix(line.SKU, h.Name+"-")
+			acknowledged = append(acknowledged, fmt.Sprintf("%d %s", line.Units, name))
 			if units := h.Orders[o.OrderID].Units[line.SKU]; units > 0 {
-				receipt.Row += fmt.Sprint(units, name)
+				kept = append(kept, fmt.Sprintf("%d %s", units, name))
 			}
 		}
+		receipt.Units, receipt.Row = strings.Join(acknowledged, ", "), strings.Join(kept, ", ")
 		f.Receipts = append(f.Receipts, receipt)
 	}
 	return f

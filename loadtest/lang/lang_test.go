@@ -68,7 +68,7 @@ func shown(t *testing.T) map[string][]string {
 		"terminal":   slices.Concat(found(t, "loadtest/*.go", textOf), found(t, "loadtest/*/*.go", textOf)),
 		"plays":      found(t, "loadtest/step/lessons.go", `p\.Why = `+literal),
 		"verdicts":   found(t, "loadtest/result/verdict.go", ` Verdict = `+literal),
-		"failover":   found(t, "loadtest/faults/failover.go", `servers: `+literal),
+		"failover":   found(t, "loadtest/faults/failover.go", `(?:servers: |GroupOfThree = )`+literal),
 		"groups":     found(t, "loadtest/web/server.go", `Title: `+literal),
 	}
 }

@@ -3,6 +3,7 @@ package result
 
 import (
 	"bytes"
+	"encoding/csv"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -45,7 +46,9 @@ type Strategy struct {
 	Supplied  int64  `json:"supplied"`
 	Orders    int64  `json:"orders"`
 	UnitsSold int64  `json:"units_sold"`
+	StockLeft int64  `json:"stock_left"` // the stock column after the race, which a wrong strategy may have got wrong
 	crowd.Summary
+	crowd.Course
 	Judgement
 }
 
@@ -113,6 +116,25 @@ func JSON(report any) func(io.Writer) error {
 		e.SetIndent("", "  ")
 		return e.Encode(report)
 	}
+}
+
+// CSV returns how the figures of a report are written, as Save wants it: one row for each strategy. The columns have the
+// names of the JSON's fields.
+func CSV(r Report) func(io.Writer) error {
+	rows := [][]string{strings.Fields("strategy designed verdict supplied orders units_sold stock_left oversold undersold acknowledged refused errors" +
+		" unknown retries deadlocks seconds answers_per_second orders_per_second p50_ms p90_ms p95_ms p99_ms max_ms")}
+	for _, s := range r.Strategies {
+		w := s.LatencyMS
+		var row []string
+		for _, value := range []any{
+			s.Name, s.Designed, s.Verdict, s.Supplied, s.Orders, s.UnitsSold, s.StockLeft, s.Oversold, s.Undersold, s.Acknowledged, s.Refused, s.Errors,
+			s.Unknown, s.Retries, s.Deadlocks, s.Seconds, s.AnswersPerSecond, s.OrdersPerSecond, w.P50, w.P90, w.P95, w.P99, w.Max,
+		} {
+			row = append(row, fmt.Sprint(value))
+		}
+		rows = append(rows, row)
+	}
+	return func(w io.Writer) error { return csv.NewWriter(w).WriteAll(rows) }
 }
 
 // Save writes a report to a file, to stdout for "-", nowhere without a name. If write fails, the file is as it was.
@@ -257,10 +279,12 @@ func Columns() []Column {
 			func(s Strategy) float64 { return float64(s.Errors) }, Rounded},
 		{"answers/s", "orders and refusals per second, from the moment all buyers were released to the last answer",
 			func(s Strategy) float64 { return s.AnswersPerSecond }, Rounded},
-		{"p50", "how long half of the buyers waited at most, from that same moment, so that the time in a queue counts",
-			func(s Strategy) float64 { return s.LatencyMS.P50 }, Milliseconds},
-		{"p99", "the same of 99 of 100 buyers",
-			func(s Strategy) float64 { return s.LatencyMS.P99 }, Milliseconds},
+		{"p50 ms", "the time within which half of the buyers had their answer, from that same moment, so that the time in a queue counts",
+			func(s Strategy) float64 { return s.LatencyMS.P50 }, Rounded},
+		{"p95 ms", "the same of 95 of 100 buyers",
+			func(s Strategy) float64 { return s.LatencyMS.P95 }, Rounded},
+		{"p99 ms", "the same of 99 of 100 buyers",
+			func(s Strategy) float64 { return s.LatencyMS.P99 }, Rounded},
 	}
 }
 

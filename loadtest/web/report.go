@@ -18,6 +18,7 @@ import (
 	"github.com/dustin/go-humanize"
 
 	"example.com/shop/loadtest/crowd"
+	"example.com/shop/loadtest/faults"
 	"example.com/shop/loadtest/lang"
 	"example.com/shop/loadtest/result"
 )
@@ -41,9 +42,9 @@ func WriteReport(w io.Writer, r result.Report, language string) error {
 	return render(w, "report.html", v)
 }
 
-// WriteBars writes the bars of r, units sold against units supplied, as an SVG file, in a language.
-func WriteBars(w io.Writer, r result.Report, language string) error {
-	return render(w, "bars.svg", newView(r, language))
+// WritePicture writes what the strategies of r sold over time, against the supply, as an SVG file for a slide, in a language.
+func WritePicture(w io.Writer, r result.Report, language string) error {
+	return execute(w, "chart.svg", soldOverTime(r, language).draw()[0])
 }
 
 // texts are what a reader sees or hears of a page: text nodes, and the names of pictures.
@@ -82,7 +83,9 @@ type view struct {
 	Columns    []result.Column
 	Strategies []strategyView
 	Facts      []fact
-	Height     int // of an SVG in pixels, as the Y of a strategy
+
+	Sold     []drawing // wide and narrow, as all pictures
+	Compared [][]drawing
 }
 
 type strategyView struct {
@@ -93,7 +96,7 @@ type strategyView struct {
 	Remarks  []string
 	Bar      bar
 	Timeline *timeline // nil if there is nothing to show
-	Y        int
+	Stock    []drawing // the stock column beside the orders; empty if there is nothing to show
 }
 
 // word is a verdict for people. Its class is its colour.
@@ -102,10 +105,9 @@ type word struct{ Class, Mark, Text string }
 type fact struct{ Name, Value string }
 
 func newView(r result.Report, language string) view {
-	const head, row = 34, 44 // pixels of an SVG
 	v := view{
 		Report: r, Language: language, Lead: r.Run.Lead(language), Expected: r.Expected(language), Columns: result.Columns(), Facts: facts(r, language),
-		Height: head + row*len(r.Strategies),
+		Sold: soldOverTime(r, language).draw(), Compared: compared(r, language),
 	}
 	var most int64 = 1
 	for _, s := range r.Strategies {
@@ -114,7 +116,8 @@ func newView(r result.Report, language string) view {
 	for i, s := range r.Strategies {
 		v.Strategies = append(v.Strategies, strategyView{
 			Strategy: s, ID: "strategy-" + strconv.Itoa(i+1), Word: wordOf(s, language), Said: s.Outcome(language), Remarks: s.Remarks(language),
-			Bar: newBar(s, most, language), Timeline: newTimeline(s.Timeline, language), Y: head + row*i,
+			Bar: newBar(s, most, language), Timeline: newTimeline(s.Name, s.Timeline, language),
+			Stock: stockBesideOrders(s, language),
 		})
 	}
 	return v
@@ -178,6 +181,7 @@ type bar struct {
 	Sold   percent // of what was in stock
 	Over   percent // of what was not
 	Text   string
+	Left   string // in the stock column
 }
 
 func newBar(s result.Strategy, most int64, language string) bar {
@@ -189,7 +193,23 @@ func newBar(s result.Strategy, most int64, language string) bar {
 		Sold:   room * share(max(0, s.UnitsSold-s.Oversold), most),
 		Over:   room * share(s.Oversold, most),
 		Text:   lang.Text(language, "%s sold of %s", sold, supplied),
+		Left:   lang.Text(language, "stock column: %s left", humanize.Comma(s.StockLeft)),
 	}
+}
+
+// failoverView is a failover with a bar of its acknowledged orders.
+type failoverView struct {
+	faults.Failover
+	Group      bool // of three, else a primary and a replica
+	Kept, Over percent
+}
+
+func failoverViews(all []faults.Failover) (views []failoverView) {
+	for _, f := range all {
+		sold := int64(f.Sold)
+		views = append(views, failoverView{f, f.Servers == faults.GroupOfThree, share(sold-int64(f.Lost), sold), share(int64(f.Lost), sold)})
+	}
+	return views
 }
 
 // timeline shows requests one below the other, on one axis of time.
@@ -198,6 +218,16 @@ type timeline struct {
 	Pair       bool // two requests collided
 	Lanes      []lane
 	Start, End string // of the axis
+	Collision  []collision
+}
+
+// collision is the picture of a lost update: the two requests, on one axis of time, for a slide and for a phone.
+type collision struct {
+	timeline
+	Title          string
+	Class          string
+	Width, X, Span int
+	Key            []segment
 }
 
 // lane is one request.
@@ -210,14 +240,29 @@ type lane struct {
 	SeenAt       percent
 	SeenAnchor   string
 	More         bool // it goes on behind the end of the axis
+
+	Reads, Writes string // in words
+	WroteAt       percent
 }
 
 type segment struct {
-	Class, Title string
-	X, Width     percent
+	Class, Title, Colour string
+	X, Width             percent
+	At                   int // in a key, in pixels
 }
 
-func newTimeline(of *crowd.Timeline, language string) *timeline {
+// steps are the segments of a lane, in a key: what they mean and where they stand.
+func steps(language string) []segment {
+	return []segment{
+		{Class: "wait", Title: lang.Text(language, "waits for the lock"), Colour: "#dde1e5", At: 24},
+		{Class: "read", Title: lang.Text(language, "reads"), Colour: "#77a9d6", At: 184},
+		{Class: "think", Title: lang.Text(language, "thinks"), Colour: "#e3b04b", At: 264},
+		{Class: "write", Title: lang.Text(language, "writes and commits"), Colour: "#2f6fae", At: 344},
+		{Class: "release", Title: lang.Text(language, "releases the lock"), Colour: "#9aa5b0", At: 514},
+	}
+}
+
+func newTimeline(name string, of *crowd.Timeline, language string) *timeline {
 	if of == nil || len(of.Requests) == 0 {
 		return nil
 	}
@@ -227,7 +272,29 @@ func newTimeline(of *crowd.Timeline, language string) *timeline {
 	for i, r := range all {
 		t.Lanes = append(t.Lanes, newLane(r, slices.Contains(pair, i), w, language))
 	}
+	if t.Pair {
+		t.Collision = newCollisions(name, *t, []crowd.Request{all[pair[0]], all[pair[1]]}, language)
+	}
 	return t
+}
+
+func newCollisions(name string, t timeline, two []crowd.Request, language string) []collision {
+	w := newWindow(two, []int{0, 1})
+	t.Start, t.End, t.Lanes = microseconds(w.from), microseconds(w.to), nil
+	for _, r := range two {
+		l := newLane(r, true, w, language)
+		if r.Instance > 0 {
+			l.Buyer += lang.Text(language, ", ") + instance(r, language)
+		}
+		l.Reads, l.Writes = lang.Text(language, "reads %s", l.Seen), lang.Text(language, "writes %s", humanize.Comma(*r.Wrote))
+		l.WroteAt = w.at(max(r.Written, r.Committed))
+		t.Lanes = append(t.Lanes, l)
+	}
+	c := collision{timeline: t, Title: lang.Text(language, "%s: two orders, one unit subtracted", name), Key: steps(language)}
+	wide, narrow := c, c
+	wide.Class, wide.Width, wide.X, wide.Span = "wide", 960, 24, 912
+	narrow.Class, narrow.Width, narrow.X, narrow.Span = "narrow", 360, 12, 336
+	return []collision{wide, narrow}
 }
 
 // sentence is what the timeline shows, in a language.
@@ -276,30 +343,37 @@ func newLane(r crowd.Request, marked bool, w window, language string) lane {
 		Buyer: r.Buyer, Story: story(r, language), Marked: marked, Read: w.at(r.Read), Seen: humanize.Comma(r.Seen),
 		SeenAt: w.at(r.Read) + 1, SeenAnchor: "start", More: max(r.Read, r.Committed, r.Released) > w.to,
 	}
+	if r.Instance > 0 {
+		l.Story = instance(r, language) + lang.Text(language, ", ") + l.Story
+	}
 	if l.Read > 80 {
 		l.SeenAt, l.SeenAnchor = l.Read-1, "end"
 	}
-	add := func(class, what string, from, to int64) {
+	add := func(step segment, from, to int64) {
 		if from < to && from < w.to && to > w.from {
-			l.Segments = append(l.Segments, segment{
-				Class: class, Title: lang.Text(language, "%s: %s", lang.Text(language, what), microseconds(to-from)), X: w.at(from), Width: max(0.3, w.at(to)-w.at(from)),
-			})
+			step.Title = lang.Text(language, "%s: %s", step.Title, microseconds(to-from))
+			step.X, step.Width = w.at(from), max(0.3, w.at(to)-w.at(from))
+			l.Segments = append(l.Segments, step)
 		}
 	}
-	reading := r.Begun
-	add("wait", "waits for the lock", r.LockAsked, r.LockHeld)
+	steps, reading := steps(language), r.Begun
+	add(steps[0], r.LockAsked, r.LockHeld)
 	if r.LockHeld < r.Read { // else it read before
 		reading = max(r.Begun, r.LockHeld)
 	}
-	add("read", "reads", reading, r.Read)
+	add(steps[1], reading, r.Read)
 	if r.Writing > 0 {
-		add("think", "thinks", max(r.Read, r.LockHeld), r.Writing)
-		add("write", "writes and commits", r.Writing, max(r.Written, r.Committed))
+		add(steps[2], max(r.Read, r.LockHeld), r.Writing)
+		add(steps[3], r.Writing, max(r.Written, r.Committed))
 	}
 	if r.LockHeld > 0 {
-		add("release", "releases the lock", max(r.Read, r.Committed), r.Released)
+		add(steps[4], max(r.Read, r.Committed), r.Released)
 	}
 	return l
+}
+
+func instance(r crowd.Request, language string) string {
+	return lang.Text(language, "instance %d", r.Instance)
 }
 
 // story is what a request did, in a few words of a language.

@@ -183,9 +183,11 @@ func TestWrite_says(t *testing.T) {
 		"✕ oversold by 331 431 sold of 100", "✓ correct 100 sold of 100", "− undersold by 40 60 sold of 100",
 		"none broken on purpose", "redis designed to be correct", "Read, think, write.", "A lease.", "Gives up early.",
 		"Sold 431 units of 100: 331 of them cannot be delivered.",
-		"none 431 331 0 569 0 1,885 212 ms 499 ms",
-		"redis 100 0 0 900 0 1,400 9.4 ms 12.3s",
-		"buyer-17 and buyer-18 both read 100 and both wrote 99", "▶ buyer-17 read 100, wrote 99", "buyer-3 read 0, was refused",
+		"none 431 331 0 569 0 1,885 212 408 499",
+		"redis 100 0 0 900 0 1,400 9.4 708 12,345", "stock column: 88 left",
+		"buyer-17 and buyer-18 both read 100 and both wrote 99", "▶ buyer-17 instance 1, read 100, wrote 99", "buyer-3 instance 3, read 0, was refused",
+		"none: two orders, one unit subtracted", "buyer-18, instance 2", "reads 100", "writes 99",
+		"Units sold over time", "100 supplied", "none 431 sold, oversold by 331", "none: the stock column beside the orders", "88 left, says the stock column",
 		"Of these requests, no two that were accepted read the same stock.", "buyer-2 read 99, the database subtracted",
 		"a note & more", "buyers retried 7 times, with the same key", "940 without a definite answer: no answer in time",
 		"Database SQLite 3.50.1; SQLite, embedded", "Redis Redis 8.0.2; Redis at cache:6379", "CPU Some Processor",
@@ -198,12 +200,13 @@ func TestWrite_says(t *testing.T) {
 	}
 }
 
-// The bars are an image that is well-formed by itself.
-func TestWriteBars(t *testing.T) {
+// The picture for a slide is well-formed by itself: opaque, with the supply named, and each strategy with what came of it.
+// Whatever the numbers, its curves are inside of it.
+func TestWritePicture(t *testing.T) {
 	t.Parallel()
 	for name, r := range reports() {
 		var b bytes.Buffer
-		if err := WriteBars(&b, r, "en"); err != nil {
+		if err := WritePicture(&b, r, "en"); err != nil {
 			t.Fatal(err)
 		}
 		text := b.String()
@@ -215,12 +218,52 @@ func TestWriteBars(t *testing.T) {
 			if err != nil {
 				t.Fatalf("%s: %v in\n%s", name, err, text)
 			}
-			if start, ok := token.(xml.StartElement); ok && start.Name.Local == "script" {
+			start, ok := token.(xml.StartElement)
+			if ok && start.Name.Local == "script" {
 				t.Errorf("%s: a script in\n%s", name, text)
 			}
+			if ok && start.Name.Local == "polyline" {
+				for _, at := range strings.Fields(start.Attr[0].Value) {
+					var x, y float64
+					if _, err := fmt.Sscanf(at, "%f,%f", &x, &y); err != nil || x < 0 || x > 960 || y < 0 || y > 540 {
+						t.Errorf("%s: got a point at %s, want it in the picture", name, at)
+					}
+				}
+			}
 		}
-		if name == "example" && (!strings.Contains(text, "✕ oversold by 331") || !strings.Contains(text, "431 sold of 100")) {
-			t.Errorf("want the words of the report in\n%s", text)
+		for _, want := range []string{`fill="#ffffff"`, "100 supplied", ">none<", "431 sold, oversold by 331", "seconds since all buyers were released"} {
+			if name == "example" && !strings.Contains(text, want) {
+				t.Errorf("want %s in\n%s", want, text)
+			}
+		}
+	}
+}
+
+// The names at the ends of the curves do not overlap, also if all curves end at the same height.
+func TestPicture_labels(t *testing.T) {
+	t.Parallel()
+	for _, n := range []int{1, 3, 9, 26} {
+		var p picture
+		for i := range n {
+			p.Curves = append(p.Curves, curve{Name: fmt.Sprint(i), Points: []point{{0, 0}, {1, 7}}})
+		}
+		wide := p.draw()[0]
+		for i, line := range wide.Lines {
+			if line.Y < 50 || line.SaidY > float64(wide.Height) || i > 0 && line.Y-wide.Lines[i-1].Y < 15 {
+				t.Errorf("%d curves: got a name at %v behind one at %v", n, line.Y, wide.Lines[max(0, i-1)].Y)
+			}
+		}
+	}
+}
+
+func TestTicks(t *testing.T) {
+	t.Parallel()
+	for most, want := range map[float64][]float64{
+		1000: {0, 200, 400, 600, 800, 1000}, 115: {0, 20, 40, 60, 80, 100, 120}, 0.53: {0, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6}, 7: {0, 2, 4, 6, 8},
+	} {
+		got := ticks(most)
+		if !slices.EqualFunc(got, want, func(a, b float64) bool { return math.Abs(a-b) < 1e-9 }) {
+			t.Errorf("%v: got %v, want %v", most, got, want)
 		}
 	}
 }

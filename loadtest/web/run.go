@@ -32,6 +32,7 @@ const (
 type run struct {
 	id     int // from 1; 0 before the first
 	choice Choice
+	unfit  bool            // the races were to be held at the same time, for which this process may open too few files
 	ctx    context.Context //nolint:containedctx // of the run, which outlives its request
 	stop   context.CancelFunc
 
@@ -141,6 +142,7 @@ type raceState struct {
 	Orders    int64  `json:"orders"` // of one unit each
 	Refused   int64  `json:"refused"`
 	Errors    int64  `json:"errors"`
+	Available *int64 `json:"available,omitempty"` // the stock column after the last order, if the shop reports it
 	Failure   string `json:"failure,omitempty"`
 }
 
@@ -161,9 +163,13 @@ func (r *race) state(buyers int64) raceState {
 	s := r.raceState
 	s.Connected, s.Orders = r.tally.Connected.Load(), r.tally.Ordered.Load()
 	s.Refused, s.Errors = r.tally.Refused.Load(), r.tally.Errors.Load()
+	s.Available = r.tally.Available.Load()
 	switch {
 	case s.Phase == done:
 		s.Orders = r.result.UnitsSold // the books are more certain than the answers that buyers got
+		if s.Available != nil {
+			s.Available = &r.result.StockLeft
+		}
 	case s.Phase != running:
 	case s.Connected == 0:
 		s.Phase = opening
@@ -183,7 +189,11 @@ func (r *run) status(language string) string {
 	case idle:
 		return ""
 	case running:
-		return lang.Text(language, "%s buyers, %s units.", humanize.Comma(int64(r.choice.Buyers)), humanize.Comma(r.choice.Stock))
+		text := lang.Text(language, "%s buyers, %s units.", humanize.Comma(int64(r.choice.Buyers)), humanize.Comma(r.choice.Stock))
+		if r.unfit {
+			text += lang.Text(language, " One race after the other: together they need more open files than this process may have.")
+		}
+		return text
 	}
 	var words []string
 	for _, one := range r.races {

@@ -11,6 +11,7 @@ import (
 	"net/http"
 	"net/netip"
 	"net/url"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -116,8 +117,8 @@ func Address(address string) (string, error) {
 	return net.JoinHostPort(cmp.Or(host, "127.0.0.1"), port), nil
 }
 
-// policy lets the page load what is served beside it, and nothing else.
-const policy = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; " +
+// policy lets the page load what is served beside it, show a picture that it has drawn itself, and nothing else.
+const policy = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' blob:; connect-src 'self'; " +
 	"base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
 
 // guard turns away requests of other pages. name is the host that was listened on.
@@ -173,24 +174,34 @@ func (s *server) routes() http.Handler {
 		mux.HandleFunc("POST /lesson", post(s, http.StatusOK, s.lesson))
 		mux.HandleFunc("POST /schedule", post(s, http.StatusOK, s.schedule))
 		mux.HandleFunc("POST /explore", s.explore)
+		mux.HandleFunc("GET /failover", get(s.canKill))
 		mux.HandleFunc("POST /failover", post(s, http.StatusOK, s.failover))
 	}
 	return mux
 }
 
-// home is the page as it is before any script has run.
+// home is the page as it is before any script has run. The form begins with the strategies of the flags, five at most, and
+// has the others folded.
 func (s *server) home(*http.Request) (any, error) {
+	type option struct {
+		shopclient.Strategy
+		First, Checked bool
+		Note           string // why it cannot be raced, or what to know before
+	}
 	type group struct {
 		Title      string
-		Strategies []shopclient.Strategy
+		Strategies []option
 	}
 	groups := []group{{Title: "Broken on purpose"}, {Title: "Designed to be correct"}}
+	wanted := s.lab.Defaults.Strategies
 	for _, strategy := range s.lab.Strategies {
 		to := &groups[0]
 		if strategy.Designed {
 			to = &groups[1]
 		}
-		to.Strategies = append(to.Strategies, strategy)
+		place := slices.Index(wanted, strategy.Name)
+		note := cmp.Or(strategy.Reason, s.lab.Notes[strategy.Name])
+		to.Strategies = append(to.Strategies, option{strategy, place >= 0 && place < 5, place >= 0 && strategy.Available, note})
 	}
 	return page("home.html", map[string]any{"Groups": groups, "Defaults": s.lab.Defaults, "Lessons": s.lab.Lessons})
 }
@@ -233,16 +244,26 @@ func (s *server) run(_ context.Context, c Choice) (any, error) {
 	if err != nil {
 		return nil, &InputError{Field: "strategies", Text: err.Error()}
 	}
-	if err := s.lab.Check(c); err != nil {
+	fit, err := s.lab.Check(c)
+	if err != nil {
 		return nil, err
 	}
 	if !s.busy.CompareAndSwap(false, true) {
 		return nil, errBusy
 	}
-	next := newRun(s.ctx, s.last.Load().id+1, c, chosen) //nolint:contextcheck // runs outlive the request that starts them
+	next := newRun(s.ctx, s.last.Load().id+1, fit, chosen) //nolint:contextcheck // runs outlive the request that starts them
+	next.unfit = c.Together && !fit.Together
 	s.last.Store(next)
 	s.work.Go(func() { next.hold(s.lab, func() { s.busy.Store(false) }) })
 	return map[string]int{"run": next.id}, nil
+}
+
+// canKill answers with the reason why no primary can be killed here, if there is one.
+func (s *server) canKill(r *http.Request) (any, error) {
+	if err := s.lab.CanKillPrimary(r.Context()); err != nil {
+		return nil, &InputError{Text: err.Error()}
+	}
+	return struct{}{}, nil
 }
 
 // failover kills primaries, which takes minutes. It ends with the request.
@@ -255,11 +276,11 @@ func (s *server) failover(ctx context.Context, _ struct{}) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	shown, err := page("failover", all)
+	shown, err := page("failover", failoverViews(all))
 	return map[string]string{"html": string(shown.content)}, err
 }
 
-// report is the result of the last run, in one of three forms.
+// report is the result of the last run, in one of four forms.
 func (s *server) report(r *http.Request) (any, error) {
 	last := s.last.Load()
 	report, there := last.outcome()
@@ -276,8 +297,11 @@ func (s *server) report(r *http.Request) (any, error) {
 	case "report.json":
 		err := result.JSON(report)(&b)
 		return file{jsonText, b.Bytes(), form}, err
+	case "report.csv":
+		err := result.CSV(report)(&b)
+		return file{csvText, b.Bytes(), form}, err
 	}
-	return nil, &InputError{Text: "there are result, report.html and report.json", status: http.StatusNotFound}
+	return nil, &InputError{Text: "there are result, report.html, report.json and report.csv", status: http.StatusNotFound}
 }
 
 var errBusy = &InputError{Text: "the lab is busy already; wait until that is over, or stop it", Passing: true, status: http.StatusConflict}
@@ -292,6 +316,7 @@ type file struct {
 const (
 	htmlText  = "text/html; charset=utf-8"
 	jsonText  = "application/json"
+	csvText   = "text/csv; charset=utf-8"
 	plainText = "text/plain; charset=utf-8"
 )
 

@@ -36,11 +36,12 @@ func newLab(change ...func(*Lab)) Lab {
 			{Name: "none", Lesson: "Read, think, write.", Available: true},
 		},
 		Defaults: Choice{Strategies: []string{"none", "zookeeper"}, Buyers: 77, Stock: 7, Instances: 3, ThinkMS: 2.5},
-		Check: func(c Choice) error {
+		Check: func(c Choice) (Choice, error) {
 			if c.Buyers == 0 {
-				return &InputError{Field: "buyers", Text: "want 1 to 100000"}
+				return c, &InputError{Field: "buyers", Text: "want 1 to 100000"}
 			}
-			return nil
+			c.Together = c.Together && c.Buyers < 70
+			return c, nil
 		},
 		Report: func(c Choice) result.Report {
 			return result.Report{Run: result.Run{Buyers: c.Buyers, Stock: c.Stock}, NotRun: []result.NotRun{}}
@@ -191,6 +192,22 @@ func TestServer_one_after_the_other(t *testing.T) {
 	s.finish(t)
 }
 
+// Races that do not fit together are held one after the other, and the page says so.
+func TestServer_does_not_fit(t *testing.T) {
+	t.Parallel()
+	s := open(t, newLab(func(lab *Lab) {
+		lab.Race = func(ctx context.Context, _ Choice, _ shopclient.Strategy, _ *crowd.Tally) (result.Strategy, error) {
+			<-ctx.Done()
+			return result.Strategy{}, context.Cause(ctx)
+		}
+	}))
+	s.ask(t, http.MethodPost, "/run", `{"strategies":["none","redis"],"buyers":70,"stock":7,"together":true}`)
+	now := s.last.Load().state("")
+	if now.Races[1].Phase != waiting || !strings.Contains(now.Status, "One race after the other: together they need more open files") {
+		t.Errorf("got %+v, want the second race to wait, and why", now)
+	}
+}
+
 // The result is a part of the report's page; the files are the report.
 func TestServer_report(t *testing.T) {
 	t.Parallel()
@@ -205,6 +222,7 @@ func TestServer_report(t *testing.T) {
 		"/runs/1/result?lang=zh": "超卖 2 件",
 		"/runs/1/report.html":    "<!DOCTYPE html>",
 		"/runs/1/report.json":    `"oversold": 2`,
+		"/runs/1/report.csv":     "none,false,oversold,7,9,9,0,2,0,",
 		"/static/zh.json":        `"Race lab": "竞态实验室"`,
 	} {
 		if status, body := s.ask(t, http.MethodGet, path, ""); status != http.StatusOK || !strings.Contains(body, want) {
@@ -435,7 +453,7 @@ func TestServer_lesson(t *testing.T) {
 	}
 }
 
-// A failover shows each receipt beside its row, or why there is none.
+// A failover shows each receipt beside its row, or that there is none, and says before what is missing.
 func TestServer_failover(t *testing.T) {
 	t.Parallel()
 	receipt := func(id, row string) faults.Receipt {
@@ -443,29 +461,36 @@ func TestServer_failover(t *testing.T) {
 	}
 	primary := func(err error) func(*Lab) {
 		return func(lab *Lab) {
+			lab.CanKillPrimary = func(context.Context) error { return err }
 			lab.KillPrimary = func(context.Context) ([]faults.Failover, error) {
-				return []faults.Failover{{Servers: "asynchronous replica", Sold: 3, Lost: 1, Gap: 1500 * time.Millisecond, Receipts: []faults.Receipt{
+				return []faults.Failover{{Servers: "asynchronous replica", Sold: 4, Lost: 1, Gap: 1500 * time.Millisecond, Receipts: []faults.Receipt{
 					receipt("00000000000a", "1 <deep>"), receipt("00000000000b", ""),
 				}}}, err
 			}
 		}
 	}
-	status, body := open(t, newLab(ownShops, primary(nil))).ask(t, http.MethodPost, "/failover", "{}")
+	s := open(t, newLab(ownShops, primary(nil)))
+	if status, body := s.ask(t, http.MethodGet, "/failover", ""); status != http.StatusOK {
+		t.Errorf("is anything missing: got %d %s", status, body)
+	}
+	status, body := s.ask(t, http.MethodPost, "/failover", "{}")
 	var shown struct{ HTML string }
 	if err := json.Unmarshal([]byte(body), &shown); err != nil || status != http.StatusOK {
 		t.Fatalf("got %d %s", status, body)
 	}
 	for _, want := range []string{
 		"asynchronous replica", `<dd class="bad">1</dd>`, "1.5 s", "<code>00000000000a</code></th><td>1 &lt;deep&gt;</td><td>1 &lt;deep&gt;</td>",
-		`<code>00000000000b</code></th><td>1 &lt;deep&gt;</td><td class="word bad">no row</td>`,
+		`<code>00000000000b</code></th><td>1 &lt;deep&gt;</td><td class="word bad">no row</td>`, `class="over" x="75.00%" y="6" height="24" width="25.00%"`,
 	} {
 		if !strings.Contains(shown.HTML, want) {
 			t.Errorf("want %s in\n%s", want, shown.HTML)
 		}
 	}
-	status, body = open(t, newLab(ownShops, primary(errors.New("no Docker")))).ask(t, http.MethodPost, "/failover", "{}")
-	if status != http.StatusInternalServerError || !strings.Contains(body, "no Docker") {
-		t.Errorf("without Docker: got %d %s", status, body)
+	s = open(t, newLab(ownShops, primary(errors.New("no Docker"))))
+	for method, want := range map[string]int{http.MethodGet: http.StatusUnprocessableEntity, http.MethodPost: http.StatusInternalServerError} {
+		if status, body := s.ask(t, method, "/failover", "{}"); status != want || !strings.Contains(body, "no Docker") {
+			t.Errorf("without Docker: got %d %s, want %d", status, body, want)
+		}
 	}
 	if status, _ := open(t, newLab()).ask(t, http.MethodPost, "/failover", "{}"); status != http.StatusNotFound {
 		t.Errorf("on others' shops: got %d, want 404", status)

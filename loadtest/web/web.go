@@ -19,10 +19,13 @@ import (
 // Lab is what the page works with. Its functions may be called concurrently.
 type Lab struct {
 	Strategies []shopclient.Strategy // the shop's own table
+	Notes      map[string]string     // what to know of a strategy before its race, by its name
 	Lessons    []step.Lesson         // schedules to be played step by step; none where the shops are others', and then no game either
 	Defaults   Choice                // what the form shows first; 0 Instances where they cannot be chosen
 
-	Check  func(Choice) error         // what is wrong with a choice, a *InputError
+	// Check returns a choice as it can be raced, one strategy after the other where they do not fit together, or what is wrong
+	// with it, a *InputError.
+	Check  func(Choice) (Choice, error)
 	Report func(Choice) result.Report // of no races yet
 	// Race holds the race of one strategy.
 	Race func(context.Context, Choice, shopclient.Strategy, *crowd.Tally) (result.Strategy, error)
@@ -33,8 +36,10 @@ type Lab struct {
 	// Explore plays all schedules of a strategy within the bounds. progress is called with the number of schedules played, and
 	// of those that are known and still to be played.
 	Explore func(ctx context.Context, strategy string, within step.Bounds, progress func(played, todo int)) (step.Explored, error)
-	// KillPrimary sells on a MySQL group and on an asynchronous replica, and kills the primary of each.
-	KillPrimary func(context.Context) ([]faults.Failover, error)
+	// KillPrimary sells on a MySQL group and on an asynchronous replica, and kills the primary of each. CanKillPrimary returns
+	// why that is impossible here, if it is.
+	KillPrimary    func(context.Context) ([]faults.Failover, error)
+	CanKillPrimary func(context.Context) error
 }
 
 // Choice is the content of the form.

@@ -1,9 +1,11 @@
 // The form of a race: what is chosen.
 import { clear, post } from "./post.js";
+import { t } from "./text.js";
 
 const form = document.getElementById("choice");
 const run = document.getElementById("run");
 const stop = document.getElementById("stop");
+const others = document.getElementById("others");
 
 // chosen returns the checkboxes of the strategies that are ticked.
 export function chosen() {
@@ -21,7 +23,14 @@ export function describe(name) {
 }
 
 export function wireForm(onChange) {
-  form.addEventListener("input", onChange);
+  form.addEventListener("input", () => {
+    clear(form); // what was wrong may be right by now
+    count();
+    onChange();
+  });
+  document.getElementById("every").addEventListener("click", () => tick(true));
+  document.getElementById("none").addEventListener("click", () => tick(false));
+  count();
   form.addEventListener("submit", (event) => {
     event.preventDefault();
     if (run.getAttribute("aria-disabled") !== "true") begin();
@@ -31,9 +40,22 @@ export function wireForm(onChange) {
   });
 }
 
-// showRunning disables by ARIA alone: both buttons keep the focus and their place in the tab order.
-export function showRunning(running) {
-  run.setAttribute("aria-disabled", String(running));
+// tick chooses all of the other strategies but those with a note, or none.
+function tick(chosen) {
+  for (const box of others.querySelectorAll("input:enabled")) box.checked = chosen && !box.hasAttribute("aria-describedby");
+  form.dispatchEvent(new Event("input"));
+}
+
+// count says how many of the other strategies are chosen, which may be folded.
+function count() {
+  const n = others.querySelectorAll(":checked").length;
+  others.querySelector("summary span").textContent = n > 0 ? t("{n} chosen", { n }) : "";
+}
+
+// showRunning disables by ARIA alone: both buttons keep the focus and their place in the tab order. A lab that is busy with
+// other work, perhaps for another tab, begins no race.
+export function showRunning(running, busy) {
+  run.setAttribute("aria-disabled", String(busy));
   stop.setAttribute("aria-disabled", String(!running));
 }
 
@@ -55,6 +77,7 @@ export function openRace(place) {
     if (name in asked && form.elements[name]) form.elements[name].value = asked[name];
   }
   form.elements.together.checked = asked.together === "true";
+  others.open ||= others.querySelector(":checked") !== null;
   form.dispatchEvent(new Event("input"));
 }
 

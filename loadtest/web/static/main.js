@@ -8,13 +8,15 @@ import { addView, wireViews } from "./views.js";
 import { wireLanguage } from "./text.js";
 
 wireLanguage();
+let onBusy = () => {};
 if (document.getElementById("game")) {
   const { openGame, wireGame } = await import("./game.js");
   const { openLesson, wireLessons } = await import("./lessons.js");
   addView("lesson", openLesson);
   addView("game", openGame);
-  const { wireFailover } = await import("./failover.js");
-  addView("failover", () => {});
+  const { openFailover, showBusy, wireFailover } = await import("./failover.js");
+  addView("failover", openFailover);
+  onBusy = showBusy;
   wireLessons();
   wireGame();
   wireFailover();
@@ -25,7 +27,8 @@ wireViews();
 preview();
 listen((state) => {
   if (!state.busy) free();
-  showRunning(state.phase === "running");
+  showRunning(state.phase === "running", state.busy);
+  onBusy(state.busy);
   showRows(state);
   showResult(state);
 });

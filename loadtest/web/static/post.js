@@ -5,11 +5,12 @@ import { t } from "./text.js";
 export const unanswered = { text: "the lab does not answer", passing: true };
 
 // ask returns the lab's answer, or throws why there is none: {text}, and the field of the form that it is about.
-export async function ask(path, body) {
+export async function ask(path, body, signal) {
   let answer;
   let said = null;
   try {
     answer = await fetch(path, body && {
+      signal,
       method: "POST",
       headers: { "Content-Type": "application/json" },
       body: JSON.stringify(body),

@@ -5,6 +5,7 @@ import { t } from "./text.js";
 const list = document.getElementById("rows");
 const row = document.getElementById("row");
 const number = new Intl.NumberFormat("en");
+const calm = matchMedia("(prefers-reduced-motion: reduce)");
 let begun = false;
 
 // preview shows the chosen strategies before the first run.
@@ -34,6 +35,9 @@ function show(races, supplied, buyers) {
 }
 
 function fill(item, race, supplied, most, buyers) {
+  const before = { name: item.dataset.name, orders: Number(item.dataset.orders), left: Number(item.dataset.left) };
+  const left = race.available ?? (race.orders > 0 ? undefined : supplied); // what the stock column says
+  Object.assign(item.dataset, { name: race.name, orders: race.orders, left });
   const { lesson, designed } = describe(race.name);
   const over = race.orders - supplied;
   text(item, ".name strong", race.name);
@@ -44,14 +48,35 @@ function fill(item, race, supplied, most, buyers) {
   const sold = t("{sold} sold of {units}", { sold: number.format(race.orders), units: number.format(supplied) });
   text(item, ".units", race.phase === "chosen" ? t("{n} for sale", { n: number.format(supplied) }) : sold + rest(race));
 
+  text(item, ".left", race.phase === "chosen" || left === undefined ? "" : t("stock column: {n} left", { n: number.format(left) }));
+
   const share = (n) => `${(99 * n / most).toFixed(2)}%`;
   const line = share(supplied);
   draw(item, ".sold", 0, share(Math.min(race.orders, supplied)));
   draw(item, ".over", line, share(Math.max(0, over)));
   draw(item, ".hatch", line, share(Math.max(0, over)));
   draw(item, ".supplied", 0, line);
+  draw(item, ".shelf", 0, share(left ?? 0));
+  if (before.name === race.name) fly(item, before, race.orders, supplied, (n) => n / most * 0.99);
   item.querySelector(".line").setAttribute("x", line);
   item.querySelector(".bar").setAttribute("aria-label", `${race.name}: units ${sold}`);
+}
+
+// fly takes units from the shelf, which is what the stock column has, to the buyers: at most six for an event. Units beyond the
+// supply leave the same shelf, that is the mistake.
+function fly(item, before, orders, supplied, share) {
+  const sold = Math.min(6, orders - before.orders);
+  if (calm.matches) return;
+  const bar = item.querySelector(".bar");
+  for (let i = 0; i < sold; i++) {
+    const unit = document.createElementNS(bar.namespaceURI, "rect");
+    const [from, to] = [share(before.left), share(before.orders + (i + 1) / sold * (orders - before.orders))].map((x) => x * bar.clientWidth - 10);
+    unit.setAttribute("class", orders > supplied ? "unit beyond" : "unit");
+    for (const [name, value] of [["x", Math.max(0, from)], ["y", 42], ["width", 10], ["height", 10]]) unit.setAttribute(name, value);
+    bar.append(unit);
+    unit.animate([{}, { transform: `translate(${to - Math.max(0, from)}px, -29px)` }], { duration: 350, delay: 60 * i, easing: "ease-in-out" })
+      .finished.finally(() => unit.remove());
+  }
 }
 
 function word(race, over, buyers) {

@@ -1,5 +1,7 @@
 // The views of the page, by the fragment of the address: #race, #lesson/none/3, #game/none:Ab. Other fragments are
 // places within the race.
+import { t } from "./text.js";
+
 const views = {};
 let here = ""; // the address that is shown
 
@@ -30,6 +32,7 @@ function show() {
     if (name === view) link?.setAttribute("aria-current", "page");
     else link?.removeAttribute("aria-current");
   }
+  document.title = `${document.querySelector(`#${view} h2`).textContent} – ${t("Race lab")}`;
   views[view](view === asked ? place ?? "" : "");
 }
 
