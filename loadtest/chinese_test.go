@@ -9,6 +9,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/chromedp/chromedp"
+
 	"example.com/shop/loadtest/lang"
 )
 
@@ -101,4 +103,28 @@ func TestChinese_commands(t *testing.T) {
 		tags := regexp.MustCompile(`(?s)<(style|code)>.*?</|<[^>]*aria-label="([^"]*)"[^>]*>|<[^>]*>`)
 		wantChinese(t, file, tags.ReplaceAllString(string(text), "\n$2\n"))
 	}
+}
+
+// What the page shows, but for code. A button is by itself.
+func TestChinese_page(t *testing.T) {
+	ui, p := visitUI(t, "--buyers", "60", "--stock", "6", "--think", "10ms")
+	look := func(place, ready string) {
+		p.do(chromedp.Navigate("about:blank"), chromedp.Navigate(ui.url+"?lang=zh"+place))
+		p.await(ready)
+		wantChinese(t, place, p.text(`(() => {
+			for (const one of document.querySelectorAll("code, pre, kbd, .languages")) one.remove();
+			for (const one of document.querySelectorAll(".sql .text, .redis .text")) one.textContent = "CODE";
+			for (const one of document.querySelectorAll("button, select, label, li, .state, .keys span")) one.style.display = "block";
+			const named = [...document.querySelectorAll("[aria-label], [title]")].map((one) => one.ariaLabel || one.title);
+			return [document.title, document.body.innerText, ...named].join("\n");
+		})()`))
+	}
+	look("#race", `document.querySelectorAll("#rows li").length === 3`)
+	look("#lesson/setnx-expire/2", `!document.getElementById("question").hidden`)
+	look("#lesson/setnx-expire/9", `!document.getElementById("lesson-end").hidden`)
+	look("#game/none:Aba", `!document.getElementById("game-end").hidden`)
+	look("#failover", `!document.getElementById("failover").hidden`)
+	p.do(chromedp.Navigate("about:blank"), chromedp.Navigate(ui.url+"?lang=zh"), chromedp.WaitVisible("#rows li"), chromedp.Click("#run"))
+	look("", `document.querySelectorAll("#result .strategy").length === 3`)
+	p.leave()
 }

@@ -56,13 +56,17 @@ func render(w io.Writer, name string, v view) error {
 	if err := execute(&b, name, v); err != nil {
 		return err
 	}
-	_, err := w.Write(texts.ReplaceAllFunc(b.Bytes(), func(found []byte) []byte {
+	page := texts.ReplaceAllFunc(b.Bytes(), func(found []byte) []byte {
 		part := texts.FindSubmatch(found)
 		text := lang.Text(v.Language, html.UnescapeString(string(part[2])))
 		return slices.Concat(part[1], []byte(html.EscapeString(text)), part[3])
-	}))
+	})
+	_, err := w.Write(marks.ReplaceAll(page, []byte("$1")))
 	return err
 }
+
+// marks are those of Chinese, with what would be a blank in a browser behind them.
+var marks = regexp.MustCompile(`([，。；：？！）](?:</\w+>)*)\s+`)
 
 func execute(w io.Writer, name string, data any) error {
 	t, err := template.New("").Funcs(template.FuncMap{"has": slices.Contains[[]string]}).ParseFS(templates, "html/*")

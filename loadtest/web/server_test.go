@@ -262,7 +262,7 @@ func TestServer_home(t *testing.T) {
 	t.Parallel()
 	_, home := open(t, newLab()).ask(t, http.MethodGet, "/", "")
 	for _, want := range []string{
-		`value="77"`, `value="2.5"`, `data-lesson="A &lt;lease&gt;."`, `id="off-zookeeper">zookeeper: <span>it needs a ZooKeeper`, `disabled aria-describedby="off-zookeeper"`,
+		`value="77"`, `value="2.5"`, `data-lesson="A &lt;lease&gt;."`, `id="off-zookeeper">zookeeper – <span>it needs a ZooKeeper`, `disabled aria-describedby="off-zookeeper"`,
 	} {
 		if !strings.Contains(home, want) {
 			t.Errorf("want %s in\n%s", want, home)

@@ -92,7 +92,7 @@ export class Board {
       const can = this.position.next.includes(act.length > 1 ? act : act.toUpperCase());
       button.setAttribute("aria-disabled", String(!can));
       button.hidden = ended || act.length > 1 && !can;
-      if (act === name) button.querySelector(".label").textContent = `${act}: ${nextOf(buyer) || stateOf(buyer, this.position.over)}`;
+      if (act === name) button.querySelector(".label").textContent = t("{who}: ", { who: act }) + (nextOf(buyer) || stateOf(buyer, this.position.over));
     }
   }
 
@@ -196,19 +196,16 @@ function wordsOf({ actor: who, kind, text }) {
   return [text === "the lock runs out" ? "" : t("{who}: ", { who }), t(kind === "step" ? text.replaceAll("-", " ") : text)];
 }
 
-// answerOf translates an answer, also one with numbers in it.
+// answerOf translates an answer, and how often it came.
 function answerOf(answer) {
   const [, text, times] = answer.match(/^(.*?)(?: \((\d+) times\))?$/s);
-  const [, yes] = text.match(/^yes, fence (\d+)$/) ?? [];
-  const [, ms] = text.match(/^no, held for (\d+) ms more$/) ?? [];
-  const said = yes ? t("yes, fence {yes}", { yes }) : ms ? t("no, held for {ms} ms more", { ms }) : t(text);
-  return times ? `${said} ${t("({times} times)", { times })}` : said;
+  return t(text) + (times ? gap + t("({times} times)", { times }) : "");
 }
 
 // lockOf is what the lock's store has of it or, where it does not name a holder, which buyers hold something.
 function lockOf({ lock, lock_name, buyers, over }) {
   if (lock?.owner) {
-    const name = lock.holders.join(", ") || t(lock.owner);
+    const name = lock.holders.join(t(", ")) || t(lock.owner);
     if (!lock.ttl_ms) return t("{name}: without end", { name });
     return over ? name : t("{name}: {s} s left", { name, s: (lock.ttl_ms / 1000).toFixed(1) });
   }

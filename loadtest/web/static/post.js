@@ -69,7 +69,7 @@ export function complain(form, problem) {
   const { field, text = "" } = problem ?? {};
   const beside = field && form.querySelector(`#${field}-problem`);
   const place = beside || form.querySelector("[role=alert]");
-  place.textContent = field && !beside ? `${field}: ${t(text)}` : t(text);
+  place.textContent = field && !beside ? t("{who}: ", { who: field }) + t(text) : t(text);
   place.hidden = !problem;
   place.toggleAttribute("data-passing", Boolean(problem?.passing));
   const input = beside && (document.getElementById(field) ?? form.querySelector("fieldset input:enabled"));

@@ -59,7 +59,7 @@ function fill(item, race, supplied, most, buyers) {
   draw(item, ".shelf", 0, share(left ?? 0));
   if (before.name === race.name) fly(item, before, race.orders, supplied, (n) => n / most * 0.99);
   item.querySelector(".line").setAttribute("x", line);
-  item.querySelector(".bar").setAttribute("aria-label", `${race.name}: units ${sold}`);
+  item.querySelector(".bar").setAttribute("aria-label", t("{who}: ", { who: race.name }) + sold);
 }
 
 // fly takes units from the shelf, which is what the stock column has, to the buyers: at most six for an event. Units beyond the
@@ -96,7 +96,7 @@ function word(race, over, buyers) {
 
 function rest({ refused, errors }) {
   return [[refused, "{n} refused"], [errors, "{n} errors"]].filter(([n]) => n > 0)
-    .map(([n, what]) => `, ${t(what, { n: number.format(n) })}`).join("");
+    .map(([n, what]) => t(", ") + t(what, { n: number.format(n) })).join("");
 }
 
 function text(item, selector, value) {

@@ -25,13 +25,18 @@ function counted(english) {
 
 const number = /\d+(?:[,.]\d+)*/g;
 
+const wide = /([，。；：？！）])\s*$/; // a mark that needs no blank
+
 // translate does so with what the lab has written: text nodes, and the names of controls.
 export function translate(root) {
   const nodes = document.createTreeWalker(root, NodeFilter.SHOW_TEXT);
   while (nodes.nextNode()) {
     const node = nodes.currentNode;
+    if (wide.test(node.previousSibling?.textContent)) node.data = node.data.trimStart();
     const text = node.data.trim().replace(/\s+/g, " ");
-    if (text in catalogue && !node.parentElement?.closest("code, pre, script")) node.data = node.data.replace(node.data.trim(), () => t(text));
+    if (text in catalogue && !node.parentElement?.closest("code, pre, script")) {
+      node.data = node.data.replace(node.data.trim(), () => t(text)).replace(wide, "$1");
+    }
   }
   for (const element of root.querySelectorAll("[aria-label], [title], optgroup")) {
     for (const name of ["aria-label", "title", "label"]) {
