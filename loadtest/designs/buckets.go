@@ -10,8 +10,6 @@ import (
 // write at the same time ("bucketed", "sharded" or "segmented" stock).
 //
 // The cost: a buyer whose bucket is empty is told that the SKU is sold out, while units lie in the other buckets.
-// Asking the others would find them, at up to 16 statements for each refusal once all are empty. Restocking, and
-// moving units between buckets, need a program of their own.
 func inBuckets() Design {
 	return Design{
 		Name:    "buckets",
@@ -20,15 +18,16 @@ func inBuckets() Design {
 		Wrong:   true,
 		Carts:   true,
 		Prepare: fillBuckets,
-		Sell: func(ctx context.Context, tx *sql.Tx, o Order) error {
-			for _, sku := range o.SKUs {
-				if err := mustMatch(tx.ExecContext(ctx, `UPDATE design_buckets SET available = available - 1
-					WHERE sku = ? AND bucket = ? AND available >= 1`, sku, rand.IntN(bucketsOfSKU))); err != nil {
-					return err
+		Sell: func(ctx context.Context, db *sql.DB, o Order) error {
+			return inTx(ctx, db, func(tx *sql.Tx) error {
+				for _, sku := range o.SKUs {
+					if err := mustMatch(tx.ExecContext(ctx, `UPDATE design_buckets SET available = available - 1
+						WHERE sku = ? AND bucket = ? AND available >= 1`, sku, rand.IntN(bucketsOfSKU))); err != nil {
+						return err
+					}
 				}
-			}
-			_, err := insertOrders(ctx, tx, "INSERT", o)
-			return err
+				return insertOrders(ctx, tx, o)
+			})
 		},
 	}
 }
@@ -44,7 +43,7 @@ func fillBuckets(ctx context.Context, on Servers, units map[string]int64) error 
 	return inTx(ctx, on.DB, func(tx *sql.Tx) error {
 		var values []any
 		for sku, n := range units {
-			if err := takeUnits(ctx, tx, sku, n); err != nil {
+			if err := takeUnits(ctx, tx, n, sku); err != nil {
 				return err
 			}
 			for i := range int64(bucketsOfSKU) {

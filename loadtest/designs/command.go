@@ -48,12 +48,11 @@ All write the same rows on the same MySQL, for the same crowd: each buyer asks a
 
 // Footer stands below the flags in the help.
 func (Command) Footer() string {
-	var list strings.Builder
-	for _, d := range All() {
-		about := strings.Join(lang.Wrap(d.About, 56), "\n"+strings.Repeat(" ", 24))
-		fmt.Fprintf(&list, "  %-22s%s\n", d.starred(), about)
+	var b strings.Builder
+	item := func(name, about string) {
+		fmt.Fprintf(&b, "  %-20s%s\n", name, strings.Join(lang.Wrap(about, 76), "\n"+strings.Repeat(" ", 22)))
 	}
-	return `
+	b.WriteString(`
 Examples:
   go run ./loadtest designs                     all, on MySQL and Redis in containers
   go run ./loadtest designs --only row-first,row-last,lanes
@@ -61,25 +60,28 @@ Examples:
   go run ./loadtest designs --only buckets --length 500ms
                                                 how much does a split stock leave unsold?
 
-The columns: orders/s of 64 and of 512 buyers who all want one SKU, or one of 64; orders/s with carts
-of three SKUs; refusals/s when 1,000 units are sold; how many of these were unsold when the first buyer
-was refused; how long the last order was written behind its answer; what went wrong in any of the faults.
-
-The faults come in the middle of a sale of one SKU to 64 buyers, by a process of its own:
-  kill -9             the process is killed and started again
-  kill -9 at the end  so it is when the first buyer has been told that the SKU is sold out
-  FLUSHALL            Redis forgets everything
-  failover            Redis is replaced by a replica that was cut off before; where Redis decides
-Their columns:
-  lost, oversold      acknowledged orders without a row; units in orders above the supply
-  undersold, left     units for sale when a buyer was told that the SKU is sold out, and at the end
-  again               the longest time without a sale, from the fault on; - if nothing was sold after it
-
 The designs, with a * if a fault makes them lose orders, oversell or undersell:
-` + list.String() + `
+`)
+	for _, d := range All() {
+		item(d.starred(), d.About)
+	}
+	b.WriteString("\nThe columns of the load:\n")
+	for _, c := range loadColumns() {
+		item(c.name, c.about)
+	}
+	b.WriteString("\nThe faults, in the middle of a sale of one SKU to 64 buyers, by a process of its own:\n")
+	for _, f := range allFaults() {
+		item(f.name, f.about)
+	}
+	b.WriteString("\nThe columns of the faults:\n")
+	for _, c := range faultColumns() {
+		item(c.name, c.about)
+	}
+	b.WriteString(`
 Exit code: 0 if each design with a * was harmed by a fault and no other was, 1 if not or if the work
 could not be done, 2 if the flags make no sense.
-`
+`)
+	return b.String()
 }
 
 // Validate returns what is wrong with the flags. kong calls it.
@@ -124,7 +126,11 @@ func (c *Command) Run(ctx context.Context, k *kong.Context) (err error) {
 	if err != nil {
 		return err
 	}
-	r.Machine = machine(ctx, g.Servers)
+	r.Machine = result.ThisMachine()
+	r.Machine.RedisVersion = lab.RedisVersion(ctx, g.one.Redis)
+	if err := g.one.DB.QueryRowContext(ctx, "SELECT CONCAT('MySQL ', VERSION())").Scan(&r.Machine.DatabaseVersion); err != nil {
+		return err
+	}
 	if err := c.measure(ctx, g, r, progress); err != nil {
 		return err
 	}
@@ -144,22 +150,22 @@ func (c *Command) measure(ctx context.Context, g *ground, r Report, progress fun
 			if one.lines > 1 && !row.Carts {
 				continue
 			}
-			if err := row.measure(ctx, g.Servers, one, c.Length); err != nil {
+			if err := row.measure(ctx, g.one, one, c.Length); err != nil {
 				return fmt.Errorf("%s, %s: %w", one.name, row.Name, err)
 			}
 			progress("%s: %s: %s/s", one.name, row.Name, thousands(row.Load[one.figure]))
 		}
 	}
+	if !c.Faults {
+		return nil
+	}
 	for _, row := range r.Designs {
-		if !c.Faults {
-			break
-		}
 		// The sale goes on for about two seconds after a fault, or as long as a writer of this machine is not far behind.
 		supply := min(max(200, int64(3*row.Load[hot])), 20_000)
 		if row.Faults, row.Tries, err = g.breakAll(ctx, row.Design, supply); err != nil {
 			return err
 		}
-		row.Verdict = verdictOf(row.Faults...)
+		row.Verdict, _ = verdictOf(row.Faults...)
 		progress("broken: %s: %s", row.Name, row.Verdict)
 	}
 	return nil
@@ -167,101 +173,86 @@ func (c *Command) measure(ctx context.Context, g *ground, r Report, progress fun
 
 // start connects to the servers that were given, and starts the others in containers: for a failover, which needs a
 // Redis with replicas, where Redis is in a container and Redis decides in one of the designs.
-func (c *Command) start(ctx context.Context, started *shops.Undo, r Report, progress func(string, ...any)) (g *ground, err error) {
-	open := func(server *testserver.Server, err error) (*testserver.Server, error) {
-		if err != nil {
-			return nil, fmt.Errorf("%w; without Docker, give servers with --mysql and --redis", err)
-		}
-		started.Later(server.Close)
-		progress("%v", server)
-		return server, nil
-	}
-	dsn, addr := c.MySQL, c.Redis
-	if dsn == "" {
-		server, err := open(testserver.OpenMySQL(ctx))
-		if err != nil {
-			return nil, err
-		}
-		if dsn, err = server.NewSchema(ctx, "shop"); err != nil {
-			return nil, err
-		}
-	}
-	if addr == "" {
-		server, err := open(testserver.OpenRedis(ctx))
-		if err != nil {
-			return nil, err
-		}
-		addr = server.Addr()
-	}
+func (c *Command) start(ctx context.Context, started *shops.Undo, r Report, progress func(string, ...any)) (*ground, error) {
 	self, err := os.Executable()
 	if err != nil {
 		return nil, err
 	}
-	g = &ground{program: []string{self, "designs", "--seller"}}
-	connected := func(addr string) (on Servers, err error) {
-		on, disconnect, err := connect(ctx, dsn, addr)
-		if err == nil {
-			started.Later(disconnect)
-		}
-		return on, err
+	g := &ground{program: []string{self, "designs", "--seller"}}
+	dsn, addr, err := c.servers(ctx, started, progress)
+	if err != nil {
+		return nil, fmt.Errorf("%w; without Docker, give servers with --mysql and --redis", err)
 	}
-	if g.Servers, err = connected(addr); err != nil {
-		return nil, err
+	if g.one, err = connect(ctx, dsn, addr, started); err != nil || !c.Faults {
+		return g, err
 	}
-	if c.Faults && c.Redis == "" && slices.ContainsFunc(r.Designs, func(row *Row) bool { return row.Redis }) {
-		if g.sentinel, err = testserver.OpenRedisSentinel(ctx); err != nil {
-			return nil, err
-		}
-		started.Later(g.sentinel.Close)
-		progress("%v, with replicas and Sentinels", g.sentinel)
-		if g.replaced, err = connected(g.sentinel.URL); err != nil {
-			return nil, err
-		}
-	}
-	if c.Redis != "" && c.Faults {
-		keys, err := g.Redis.InfoMap(ctx, "Keyspace").Result()
+	if c.Redis != "" {
+		keys, err := g.one.Redis.InfoMap(ctx, "Keyspace").Result()
 		if err == nil && len(keys["Keyspace"]) > 0 {
 			err = errors.New("--redis: it has keys, which would be deleted; give a Redis for tests, or empty it by FLUSHALL")
 		}
 		if err != nil {
 			return nil, err
 		}
-		started.Later(func() error { return g.Redis.FlushAll(context.WithoutCancel(ctx)).Err() })
+		started.Later(func() error { return g.one.Redis.FlushAll(context.WithoutCancel(ctx)).Err() })
+	} else if slices.ContainsFunc(r.Designs, func(row *Row) bool { return row.Redis }) {
+		if g.sentinel, err = testserver.OpenRedisSentinel(ctx); err != nil {
+			return nil, err
+		}
+		started.Later(g.sentinel.Close)
+		progress("%v, with replicas and Sentinels", g.sentinel)
+		g.group, err = connect(ctx, dsn, g.sentinel.URL, started)
 	}
-	return g, nil
+	return g, err
+}
+
+// servers returns the addresses of the servers that were given, and of those that it starts in containers.
+func (c *Command) servers(ctx context.Context, started *shops.Undo, progress func(string, ...any)) (dsn, addr string, err error) {
+	dsn, addr = c.MySQL, c.Redis
+	if dsn == "" {
+		server, err := testserver.OpenMySQL(ctx)
+		if err != nil {
+			return "", "", err
+		}
+		started.Later(server.Close)
+		progress("%v", server)
+		if dsn, err = server.NewSchema(ctx, "shop"); err != nil {
+			return "", "", err
+		}
+	}
+	if addr == "" {
+		server, err := testserver.OpenRedis(ctx)
+		if err != nil {
+			return "", "", err
+		}
+		started.Later(server.Close)
+		progress("%v", server)
+		addr = server.Addr()
+	}
+	return dsn, addr, nil
 }
 
 // connect opens the database, whose schema it brings up to date, and Redis.
-func connect(ctx context.Context, dsn, addr string) (on Servers, disconnect func() error, err error) {
+func connect(ctx context.Context, dsn, addr string, opened *shops.Undo) (on Servers, err error) {
+	db, err := store.MySQL(ctx, dsn, store.Options{})
+	if err != nil {
+		return on, fmt.Errorf("--mysql: %w", err)
+	}
+	opened.Later(db.Close)
+	if _, err := db.Migrate(ctx); err != nil {
+		return on, err
+	}
 	// A connection for the consumer of each of 64 SKUs, and for the buyers. A script that has run unseen must not run again.
 	address, query := "redis://"+strings.TrimPrefix(addr, "redis://"), "?pool_size=128&max_retries=-1"
 	if strings.Contains(address, "?") {
 		query = "&" + query[1:]
 	}
-	db, err := store.MySQL(ctx, dsn, store.Options{})
-	if err != nil {
-		return on, nil, fmt.Errorf("--mysql: %w", err)
-	}
 	reached, cancel := context.WithTimeout(ctx, 10*time.Second)
 	defer cancel()
 	client, err := new(app.Parts).OpenRedis(reached, address+query)
 	if err != nil {
-		return on, nil, errors.Join(err, db.Close())
+		return on, err
 	}
-	on = Servers{dsn, addr, db.DB(), client}
-	disconnect = func() error { return errors.Join(client.Close(), db.Close()) }
-	if _, err := db.Migrate(ctx); err != nil {
-		return on, nil, errors.Join(err, disconnect())
-	}
-	return on, disconnect, nil
-}
-
-// machine is this one, with the versions of the servers.
-func machine(ctx context.Context, on Servers) result.Machine {
-	m := result.ThisMachine()
-	m.RedisVersion = lab.RedisVersion(ctx, on.Redis)
-	if on.DB.QueryRowContext(ctx, "SELECT VERSION()").Scan(&m.DatabaseVersion) == nil {
-		m.DatabaseVersion = "MySQL " + m.DatabaseVersion
-	}
-	return m
+	opened.Later(client.Close)
+	return Servers{dsn, addr, db.DB(), client}, nil
 }

@@ -12,16 +12,13 @@ import (
 	"time"
 
 	"github.com/google/uuid"
-
-	"example.com/shop/internal/order"
 )
 
 // crowd is buyers who ask again as soon as they are answered, each for random SKUs, one unit of each.
 type crowd struct {
-	seller Seller
-	skus   []string
-	lines  int                // SKUs in an order
-	stays  func(receipt) bool // reports whether a buyer asks again; called by all of them at the same time
+	seller        Seller
+	skus          []string
+	buyers, lines int // lines: SKUs in an order
 }
 
 // receipt is what a buyer keeps of an answer.
@@ -40,12 +37,12 @@ const (
 	failed  = "failed"
 )
 
-// run returns when all buyers have left.
-func (c crowd) run(ctx context.Context, buyers int) {
+// run returns when all buyers have left. All of them call stays at the same time; a buyer for whom it is false leaves.
+func (c crowd) run(ctx context.Context, stays func(receipt) bool) {
 	var all sync.WaitGroup
-	for i := range buyers {
+	for i := range c.buyers {
 		all.Go(func() {
-			for ctx.Err() == nil && c.stays(c.buy(ctx, fmt.Sprint("buyer-", i))) {
+			for ctx.Err() == nil && stays(c.buy(ctx, fmt.Sprint("buyer-", i))) {
 			}
 		})
 	}
@@ -60,21 +57,20 @@ func (c crowd) buy(ctx context.Context, buyer string) receipt {
 		}
 	}
 	slices.Sort(o.SKUs)
-	r := receipt{Order: o.ID, Answer: refused, Asked: time.Now()}
-	ok, err := c.seller.Buy(ctx, o)
+	r := receipt{Order: o.ID, Answer: sold, Asked: time.Now()}
+	err := c.seller.Buy(ctx, o)
 	r.Answered = time.Now()
-	switch {
-	case err != nil:
+	if errors.Is(err, errSoldOut) {
+		r.Answer = refused
+	} else if err != nil {
 		r.Answer, r.Reason = failed, err.Error()
-	case ok:
-		r.Answer = sold
 	}
 	return r
 }
 
 // loadCase is a crowd, and what it wants.
 type loadCase struct {
-	name, figure        string // in the table, and in the JSON
+	name, about, figure string // figure: in the JSON
 	skus, buyers, lines int
 	units               int64 // of each SKU
 }
@@ -88,17 +84,20 @@ const (
 
 func loadCases() []loadCase {
 	return []loadCase{
-		{"1 SKU, 64", hot, 1, 64, 1, plenty},
-		{"1 SKU, 512", "orders_per_second_1_sku_512_buyers", 1, 512, 1, plenty},
-		{"64 SKUs, 64", "orders_per_second_64_skus_64_buyers", 64, 64, 1, plenty},
-		{"64 SKUs, 512", "orders_per_second_64_skus_512_buyers", 64, 512, 1, plenty},
-		{"carts, 64", "orders_per_second_carts_of_3_64_buyers", 64, 64, 3, plenty},
-		{"refused", "refusals_per_second_64_buyers", 1, 64, 1, scarce},
+		{"1 SKU, 64", "orders/s of 64 buyers who all want one SKU", hot, 1, 64, 1, plenty},
+		{"1 SKU, 512", "orders/s of 512 such buyers", "orders_per_second_1_sku_512_buyers", 1, 512, 1, plenty},
+		{"64 SKUs, 64", "orders/s of 64 buyers, each order of one of 64 SKUs", "orders_per_second_64_skus_64_buyers",
+			64, 64, 1, plenty},
+		{"64 SKUs, 512", "orders/s of 512 such buyers", "orders_per_second_64_skus_512_buyers", 64, 512, 1, plenty},
+		{"carts, 64", "orders/s of 64 buyers, each order of three of 64 SKUs", "orders_per_second_carts_of_3_64_buyers",
+			64, 64, 3, plenty},
+		{"refused", "refusals/s of 64 buyers when 1,000 units are sold", "refusals_per_second_64_buyers", 1, 64, 1, scarce},
 	}
 }
 
 // measure lets the crowd of a case buy fresh SKUs from a design that is opened for it, and adds what came of it to a row.
-func (row *Row) measure(ctx context.Context, on Servers, c loadCase, length time.Duration) (err error) {
+// Answers count after half a second of warm-up.
+func (row *Row) measure(ctx context.Context, on Servers, c loadCase, length time.Duration) error {
 	units := map[string]int64{}
 	for range c.skus {
 		units[uuid.NewString()] = c.units
@@ -110,46 +109,34 @@ func (row *Row) measure(ctx context.Context, on Servers, c loadCase, length time
 	if err != nil {
 		return err
 	}
-	var orders, refusals, failures atomic.Int64
 	var problem atomic.Value
+	answers := map[string]*atomic.Int64{sold: {}, refused: {}, failed: {}}
 	count := func(r receipt) {
-		switch r.Answer {
-		case sold:
-			orders.Add(1)
-		case refused:
-			refusals.Add(1)
-		case failed:
-			failures.Add(1)
+		answers[r.Answer].Add(1)
+		if r.Answer == failed {
 			problem.CompareAndSwap(nil, r.Reason)
 		}
 	}
-	buyers, counter := crowd{seller: seller, skus: slices.Sorted(maps.Keys(units)), lines: c.lines}, &orders
+	buyers, measured := crowd{seller, slices.Sorted(maps.Keys(units)), c.buyers, c.lines}, sold
 	if c.units == scarce {
-		buyers.stays = func(r receipt) bool { count(r); return refusals.Load() == 0 }
-		buyers.run(ctx, c.buyers)
-		row.Load["unsold_units"], counter = float64(scarce-orders.Load()), &refusals
+		buyers.run(ctx, func(r receipt) bool { count(r); return answers[refused].Load() == 0 })
+		row.Load["unsold_units"], measured = float64(scarce-answers[sold].Load()), refused
 	}
-	row.Load[c.figure] = buyers.rate(ctx, c.buyers, count, counter, length)
+	var inTime atomic.Int64
+	from := time.Now().Add(min(length, 500*time.Millisecond))
+	to := from.Add(length)
+	buyers.run(ctx, func(r receipt) bool {
+		if count(r); r.Answer == measured && r.Answered.After(from) && r.Answered.Before(to) {
+			inTime.Add(1)
+		}
+		return r.Answered.Before(to)
+	})
+	row.Load[c.figure] = float64(inTime.Load()) / length.Seconds()
 	ended := time.Now()
 	err = errors.Join(seller.Close(), context.Cause(ctx))
 	row.Load["behind_seconds"] = max(row.Load["behind_seconds"], time.Since(ended).Seconds())
-	if n := failures.Load(); n > 0 {
+	if n := answers[failed].Load(); n > 0 {
 		row.Errors = append(row.Errors, fmt.Sprintf("%s, %s: %d errors, the first: %.200v", row.Name, c.name, n, problem.Load()))
 	}
 	return err
-}
-
-// rate returns by how much a counter grows in a second, while buyers ask, after half a second of warm-up.
-func (c crowd) rate(ctx context.Context, buyers int, count func(receipt), counter *atomic.Int64, length time.Duration) float64 {
-	var over atomic.Bool
-	c.stays = func(r receipt) bool { count(r); return !over.Load() }
-	var all sync.WaitGroup
-	all.Go(func() { c.run(ctx, buyers) })
-	_ = order.Pause(ctx, min(length, 500*time.Millisecond))
-	began, before := time.Now(), counter.Load()
-	_ = order.Pause(ctx, length)
-	perSecond := float64(counter.Load()-before) / time.Since(began).Seconds()
-	over.Store(true)
-	all.Wait()
-	return perSecond
 }

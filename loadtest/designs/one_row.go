@@ -7,22 +7,20 @@ import (
 
 // rowFirst keeps the count in the SKU's row, and one UPDATE compares and subtracts.
 //
-// The cost: an order that has updated the row holds its lock until COMMIT, so the orders of one SKU come one after
-// the other, and the lock is held over the INSERTs and the COMMIT.
+// The cost: the row is locked over the INSERTs and the COMMIT, so the orders of one SKU come one after the other.
 func rowFirst() Design {
 	return Design{
 		Name:   "row-first",
 		About:  "A conditional UPDATE of the SKU's row, then the INSERTs of the order.",
 		Source: "as textbooks and articles on overselling describe it",
 		Carts:  true,
-		Sell: func(ctx context.Context, tx *sql.Tx, o Order) error {
-			for _, sku := range o.SKUs {
-				if err := takeUnits(ctx, tx, sku, 1); err != nil {
+		Sell: func(ctx context.Context, db *sql.DB, o Order) error {
+			return inTx(ctx, db, func(tx *sql.Tx) error {
+				if err := takeUnits(ctx, tx, 1, o.SKUs...); err != nil {
 					return err
 				}
-			}
-			_, err := insertOrders(ctx, tx, "INSERT", o)
-			return err
+				return insertOrders(ctx, tx, o)
+			})
 		},
 	}
 }
@@ -36,16 +34,13 @@ func rowLast() Design {
 		About:  "The INSERTs of the order, then a conditional UPDATE of the SKU's row, just before COMMIT.",
 		Source: "as articles on hot rows in MySQL describe it",
 		Carts:  true,
-		Sell: func(ctx context.Context, tx *sql.Tx, o Order) error {
-			if _, err := insertOrders(ctx, tx, "INSERT", o); err != nil {
-				return err
-			}
-			for _, sku := range o.SKUs {
-				if err := takeUnits(ctx, tx, sku, 1); err != nil {
+		Sell: func(ctx context.Context, db *sql.DB, o Order) error {
+			return inTx(ctx, db, func(tx *sql.Tx) error {
+				if err := insertOrders(ctx, tx, o); err != nil {
 					return err
 				}
-			}
-			return nil
+				return takeUnits(ctx, tx, 1, o.SKUs...)
+			})
 		},
 	}
 }

@@ -18,9 +18,10 @@ import (
 //
 // The cost: docs/architecture.md, "A batch".
 func ours(name string) Design {
-	d := Design{
+	leases := map[string]string{"lanes": "the instances queue for leases in Redis", "batch": "without leases"}[name]
+	return Design{
 		Name:   name,
-		About:  "This shop: all orders that wait, of any SKUs, in one transaction; without leases.",
+		About:  "This shop: all orders that wait, of any SKUs, in one transaction; " + leases + ".",
 		Source: "internal/order/batch",
 		Carts:  true,
 		Open: func(ctx context.Context, on Servers) (Seller, error) {
@@ -42,19 +43,15 @@ func ours(name string) Design {
 			return Seller{buyFrom(order.New(order.Config{Store: db, Strategy: seller, Ends: seller})), started.Close}, nil
 		},
 	}
-	if name == "lanes" {
-		d.About = "This shop: all orders that wait, of any SKUs, in one transaction; the instances queue for leases in Redis."
-	}
-	return d
 }
 
-func buyFrom(orders *order.Service) func(context.Context, Order) (bool, error) {
-	return func(ctx context.Context, o Order) (sold bool, err error) {
+func buyFrom(orders *order.Service) func(context.Context, Order) error {
+	return func(ctx context.Context, o Order) error {
 		lines := order.Map(o.SKUs, func(sku string) order.Line { return order.Line{SKU: sku, Units: 1} })
-		_, _, err = orders.Place(ctx, order.Request{Buyer: o.Buyer, Key: o.ID, Lines: lines})
+		_, _, err := orders.Place(ctx, order.Request{Buyer: o.Buyer, Key: o.ID, Lines: lines})
 		if errors.Is(err, order.ErrSoldOut) {
-			return false, nil
+			return errSoldOut
 		}
-		return err == nil, err
+		return err
 	}
 }

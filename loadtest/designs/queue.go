@@ -1,92 +1,68 @@
 package designs
 
 import (
+	"cmp"
 	"context"
 	"database/sql"
-	"encoding/json"
 	"errors"
 	"sync"
-	"sync/atomic"
 	"time"
 
 	"github.com/redis/go-redis/v9"
 )
 
 // queuePerSKU has a list in Redis for each SKU, and one consumer for each list, so that nobody competes for the SKU's
-// row. The consumer takes all orders that wait, up to 64, decides them against the row by one transaction, and
-// answers: a message queue in front of the database, with the database as the judge.
+// row. The consumer takes all orders that wait, up to 64, decides them against the row by one transaction, and answers.
 //
 // The cost: a buyer waits for two hops, an order lost with Redis is never answered, and a cart has no queue of its
-// own. With several instances, each SKU needs exactly one consumer among them, or the queue saves nothing: that takes
-// a lease.
+// own. Several instances need one consumer for each SKU among them, by a lease.
 func queuePerSKU() Design {
 	return Design{
 		Name:   "queue-per-sku",
 		About:  "A list in Redis for each SKU; its one consumer decides against the database row, in batches.",
 		Source: "as articles on message queues in flash sales describe it",
 		Open: func(_ context.Context, on Servers) (Seller, error) {
-			s := &queues{on: on, served: map[string]bool{}}
+			s := &queues{on: on}
 			return Seller{s.buy, s.close}, nil
 		},
 	}
 }
 
 type queues struct {
-	on        Servers
-	desk      desk
-	mu        sync.Mutex
-	served    map[string]bool // the SKUs that have a consumer
-	consumers sync.WaitGroup
-	closing   atomic.Bool
+	desk   // the clerks are the consumers
+	on     Servers
+	served sync.Map // the SKUs that have a consumer
 }
 
-func (s *queues) buy(ctx context.Context, o Order) (bool, error) {
-	text, err := json.Marshal(o)
-	if err != nil {
-		return false, err
+func (s *queues) buy(ctx context.Context, o Order) error {
+	sku := o.SKUs[0]
+	list := "designs:queue:" + sku
+	if _, served := s.served.LoadOrStore(sku, true); !served {
+		s.clerks.Go(func() { s.consume(context.WithoutCancel(ctx), sku, list) })
 	}
-	list := "designs:queue:" + o.SKUs[0]
-	s.serve(ctx, o.SKUs[0], list)
-	return s.desk.await(ctx, o, func() (bool, error) { return true, s.on.Redis.RPush(ctx, list, text).Err() })
-}
-
-// serve starts the consumer of a SKU, unless it has one.
-func (s *queues) serve(ctx context.Context, sku, list string) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if !s.served[sku] {
-		s.served[sku] = true
-		s.consumers.Go(func() { s.consume(context.WithoutCancel(ctx), sku, list) })
-	}
+	return s.await(ctx, o, func() error { return s.on.Redis.RPush(ctx, list, o).Err() })
 }
 
 // consume decides the orders of a SKU until Close.
 func (s *queues) consume(ctx context.Context, sku, list string) {
-	for {
+	for !s.closing.Load() {
 		// go-redis' BLMPop waits for a second at least, for which Close would wait.
 		pop := redis.NewKeyValuesCmd(ctx, "BLMPOP", 0.1, 1, list, "LEFT", "COUNT", 64)
 		pop.SetFirstKeyPos(3)
-		_ = s.on.Redis.Process(ctx, pop)
-		_, waiting, err := pop.Result()
-		switch {
-		case s.closing.Load():
-			return // nobody waits any more
-		case errors.Is(err, redis.Nil):
-			continue
-		case err != nil:
-			time.Sleep(50 * time.Millisecond) // Redis does not answer
+		if err := s.on.Redis.Process(ctx, pop); err != nil {
+			if !errors.Is(err, redis.Nil) { // Redis does not answer
+				time.Sleep(50 * time.Millisecond)
+			}
 			continue
 		}
-		orders := make([]Order, len(waiting))
-		for i, text := range waiting {
-			err = errors.Join(err, json.Unmarshal([]byte(text), &orders[i]))
-		}
+		_, waiting := pop.Val()
+		orders, err := readOrders(waiting)
 		var sold int
 		if err == nil {
 			sold, err = s.decide(ctx, sku, orders)
 		}
-		s.desk.answer(verdict{sold: err == nil, err: err}, orders[:sold]...)
-		s.desk.answer(verdict{err: err}, orders[sold:]...)
+		s.answer(err, orders[:sold]...)
+		s.answer(cmp.Or(err, errSoldOut), orders[sold:]...)
 	}
 }
 
@@ -99,17 +75,10 @@ func (s *queues) decide(ctx context.Context, sku string, orders []Order) (sold i
 		if err != nil || sold == 0 {
 			return err
 		}
-		if err := takeUnits(ctx, tx, sku, int64(sold)); err != nil {
+		if err := takeUnits(ctx, tx, int64(sold), sku); err != nil {
 			return err
 		}
-		_, err = insertOrders(ctx, tx, "INSERT", orders[:sold]...)
-		return err
+		return insertOrders(ctx, tx, orders[:sold]...)
 	})
 	return sold, err
-}
-
-func (s *queues) close() error {
-	s.closing.Store(true)
-	s.consumers.Wait()
-	return nil
 }

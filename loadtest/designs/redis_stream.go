@@ -3,21 +3,18 @@ package designs
 import (
 	"context"
 	"database/sql"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"maps"
 	"slices"
-	"sync"
-	"sync/atomic"
 	"time"
 
+	"github.com/go-sql-driver/mysql"
 	"github.com/redis/go-redis/v9"
 )
 
 // inStream lets Redis decide. A script takes the units and appends the order to a Stream, in one step. A writer reads
-// the Stream as a consumer group, inserts up to 256 orders by one transaction, and acknowledges them with XACK. Redis
-// is fast, and the database sees no crowd. Articles on flash sales describe it, mostly with the early answer.
+// the Stream as a consumer group, inserts up to 256 orders by one transaction, and acknowledges them with XACK.
 //
 // The cost: two places know what is sold. If the buyer is answered as soon as the script has run, an order is only as
 // safe as the memory of one Redis. If the buyer is answered after the INSERT, nothing that was acknowledged can be
@@ -33,14 +30,24 @@ func inStream(answered string) Design {
 		Carts:  true,
 		Redis:  true,
 		Open: func(ctx context.Context, on Servers) (Seller, error) {
-			s := &stream{on: on, key: "designs:orders:" + answered, late: answered == "late"}
-			if err := s.join(ctx); err != nil {
-				return Seller{}, err
+			s := &stream{on: on, key: "designs:orders:" + answered}
+			s.clerks.Go(func() { s.failed = s.write(context.WithoutCancel(ctx)) })
+			if answered == "early" {
+				return Seller{s.take, s.close}, nil
 			}
-			s.writer.Go(func() { s.write(context.WithoutCancel(ctx)) })
-			return Seller{s.buy, s.close}, nil
+			late := func(ctx context.Context, o Order) error {
+				return s.await(ctx, o, func() error { return s.take(ctx, o) })
+			}
+			return Seller{late, s.close}, nil
 		},
 	}
+}
+
+type stream struct {
+	desk   // its clerk is the writer
+	on     Servers
+	key    string
+	failed error // why the writer ended before everything was written
 }
 
 func countKey(sku string) string { return "designs:count:" + sku }
@@ -56,55 +63,22 @@ var takeScript = redis.NewScript(`
 	redis.call('XADD', KEYS[1], '*', 'order', ARGV[1])
 	return 1`)
 
-const (
-	writers   = "writers" // the consumer group
-	batchSize = 256
-)
-
-type stream struct {
-	on      Servers
-	key     string
-	late    bool
-	desk    desk
-	closing atomic.Bool
-	writer  sync.WaitGroup
-	err     error // why the writer ended before everything was written
-}
-
-// join makes the Stream and the group where they are missing: at first, and after a FLUSHALL.
-func (s *stream) join(ctx context.Context) error {
-	err := s.on.Redis.XGroupCreateMkStream(ctx, s.key, writers, "0").Err()
-	if redis.HasErrorPrefix(err, "BUSYGROUP") {
-		return nil
-	}
-	return err
-}
-
-func (s *stream) buy(ctx context.Context, o Order) (bool, error) {
-	if s.late {
-		return s.desk.await(ctx, o, func() (bool, error) { return s.take(ctx, o) })
-	}
-	return s.take(ctx, o)
-}
-
-func (s *stream) take(ctx context.Context, o Order) (bool, error) {
-	text, err := json.Marshal(o)
-	if err != nil {
-		return false, err
-	}
+// take lets the script decide.
+func (s *stream) take(ctx context.Context, o Order) error {
 	keys := []string{s.key}
 	for _, sku := range o.SKUs {
 		keys = append(keys, countKey(sku))
 	}
 	for {
-		switch answer, err := takeScript.Run(ctx, s.on.Redis, keys, text).Int(); {
-		case err != nil:
-			return false, err
-		case answer >= 0:
-			return answer == 1, nil
+		answer, err := takeScript.Run(ctx, s.on.Redis, keys, o).Int()
+		switch {
+		case err != nil || answer == 1:
+			return err
+		case answer == 0:
+			return errSoldOut
 		}
 		if err := s.count(ctx, o.SKUs); err != nil {
-			return false, err
+			return err
 		}
 	}
 }
@@ -125,24 +99,30 @@ func (s *stream) count(ctx context.Context, skus []string) error {
 	return nil
 }
 
+const (
+	writers   = "writers" // the consumer group
+	batchSize = 256
+)
+
 // write inserts what the Stream brings until Close, and then until nothing is left. At first, and after an error, it
 // begins with the entries that were read before and not acknowledged. An error after Close ends it.
-func (s *stream) write(ctx context.Context) {
+func (s *stream) write(ctx context.Context) error {
 	const unacknowledged, fresh = "0", ">"
 	for from := unacknowledged; ; {
+		if from == unacknowledged { // at first, and after a FLUSHALL, there is no Stream; if this fails, the read does as well
+			_ = s.on.Redis.XGroupCreateMkStream(ctx, s.key, writers, "0").Err()
+		}
 		n, err := s.insertNext(ctx, from)
 		switch closing := s.closing.Load(); {
 		case err != nil && closing:
-			s.err = fmt.Errorf("orders stay in %s until the next start: %w", s.key, err)
-			return
+			return fmt.Errorf("orders stay in %s until the next start: %w", s.key, err)
 		case err != nil:
 			time.Sleep(50 * time.Millisecond)
-			_ = s.join(ctx) // if it fails, the next read does as well
 			from = unacknowledged
 		case n == 0 && from == unacknowledged:
 			from = fresh
 		case n == 0 && closing:
-			return
+			return nil
 		}
 	}
 }
@@ -159,14 +139,12 @@ func (s *stream) insertNext(ctx context.Context, from string) (n int, err error)
 	if err != nil || len(read[0].Messages) == 0 {
 		return 0, err
 	}
-	var ids []string
-	var orders []Order
+	var ids, texts []string
 	for _, entry := range read[0].Messages {
-		var o Order
 		text, _ := entry.Values["order"].(string)
-		err = errors.Join(err, json.Unmarshal([]byte(text), &o))
-		ids, orders = append(ids, entry.ID), append(orders, o)
+		ids, texts = append(ids, entry.ID), append(texts, text)
 	}
+	orders, err := readOrders(texts)
 	if err == nil {
 		err = s.insert(ctx, orders)
 	}
@@ -179,49 +157,43 @@ func (s *stream) insertNext(ctx context.Context, from string) (n int, err error)
 	return len(ids), err
 }
 
-// errUneven means that an order of a batch is in the database already, or that units are missing for one.
-var errUneven = errors.New("the orders have to be written one by one")
-
 // insert writes orders by one transaction or, where one of them is known already or has no units left, one by one.
 func (s *stream) insert(ctx context.Context, orders []Order) error {
 	err := inTx(ctx, s.on.DB, func(tx *sql.Tx) error {
-		fresh, err := insertOrders(ctx, tx, "INSERT IGNORE", orders...)
-		if err == nil && fresh < int64(len(orders)) {
-			err = errUneven
-		}
-		if err != nil {
-			return err
-		}
 		units := map[string]int64{}
 		for _, o := range orders {
 			for _, sku := range o.SKUs {
 				units[sku]++
 			}
 		}
+		err := insertOrders(ctx, tx, orders...)
 		for _, sku := range slices.Sorted(maps.Keys(units)) { // the order in which every transaction locks rows
-			if err := takeUnits(ctx, tx, sku, units[sku]); err != nil {
-				return err
+			if err == nil {
+				err = takeUnits(ctx, tx, units[sku], sku)
 			}
 		}
-		return nil
+		return err
 	})
-	switch uneven, soldOut := errors.Is(err, errUneven), errors.Is(err, errSoldOut); {
-	case (uneven || soldOut) && len(orders) > 1:
+	refused, _ := errors.AsType[*mysql.MySQLError](err)
+	known, soldOut := refused != nil && refused.Number == 1062, errors.Is(err, errSoldOut)
+	switch {
+	case (known || soldOut) && len(orders) > 1:
 		for _, o := range orders {
 			if err := s.insert(ctx, []Order{o}); err != nil {
 				return err
 			}
 		}
 		return nil
-	case err == nil, uneven, soldOut:
-		s.desk.answer(verdict{sold: !soldOut}, orders...)
-		return nil
+	case known:
+		err = nil // the writer has crashed between the COMMIT and XACK
+	case err != nil && !soldOut:
+		return err
 	}
-	return err
+	s.answer(err, orders...)
+	return nil
 }
 
 func (s *stream) close() error {
-	s.closing.Store(true)
-	s.writer.Wait()
-	return s.err
+	_ = s.desk.close()
+	return s.failed
 }

@@ -49,7 +49,24 @@ func (r Report) unlike() (names []string) {
 
 // write writes the tables.
 func (r Report) write(out io.Writer) error {
-	_, err := fmt.Fprintf(out, "%s\n\n%s%s", r.servers(), r.loads(), r.faults())
+	var broken []Outcome
+	var problems, tasks []string
+	for _, one := range r.Designs {
+		broken, problems = append(broken, one.Faults...), append(problems, one.Errors...)
+		for _, o := range one.Faults {
+			if o.Operator != unharmed {
+				tasks = append(tasks, fmt.Sprintf("%s, %s: %s.", one.Name, o.Fault, o.Operator))
+			}
+		}
+	}
+	parts := []string{r.servers() + "\n", tabulate(loadColumns(), r.Designs, 2) + strings.Join(problems, "\n")}
+	if broken != nil {
+		parts = append(parts, tabulate(faultColumns(), broken, 3))
+	}
+	if tasks != nil {
+		parts = append(parts, "What an operator has to do:\n"+strings.Join(tasks, "\n")+"\n")
+	}
+	_, err := io.WriteString(out, strings.Join(parts, "\n"))
 	return err
 }
 
@@ -59,31 +76,62 @@ func (r Report) servers() string {
 	return fmt.Sprintf("%s, %d cores; %s; %s", m.CPUModel, m.CPUs, m.DatabaseVersion, m.RedisVersion)
 }
 
-// loads is the table of the cases.
-func (r Report) loads() string {
-	header := table.Row{"design"}
-	for _, one := range loadCases() {
-		header = append(header, one.name)
+// column is a column of a table, and its line in the help.
+type column[T any] struct {
+	name, about string
+	show        func(T) any
+}
+
+// tabulate is a table, whose columns from this one to the last but one stand at the right.
+func tabulate[T any](columns []column[T], all []T, from int) string {
+	var header table.Row
+	rows := make([]table.Row, len(all))
+	for _, c := range columns {
+		header = append(header, c.name)
+		for i, one := range all {
+			rows[i] = append(rows[i], c.show(one))
+		}
 	}
-	header = append(header, "unsold", "behind", "verdict")
-	var rows []table.Row
-	var problems strings.Builder
-	for _, one := range r.Designs {
-		row := table.Row{one.starred()}
-		for _, c := range loadCases() {
-			cell := "-"
-			if perSecond, measured := one.Load[c.figure]; measured {
-				cell = thousands(perSecond)
+	return stats.Table(header, rows, from, len(columns)-1)
+}
+
+func loadColumns() []column[*Row] {
+	columns := []column[*Row]{{"design", "its name", func(r *Row) any { return r.starred() }}}
+	for _, c := range loadCases() {
+		columns = append(columns, column[*Row]{c.name, c.about, func(r *Row) any {
+			if perSecond, measured := r.Load[c.figure]; measured {
+				return thousands(perSecond)
 			}
-			row = append(row, cell)
-		}
-		behind := fmt.Sprintf("%.1fs", one.Load["behind_seconds"])
-		rows = append(rows, append(row, int64(one.Load["unsold_units"]), behind, one.Verdict))
-		for _, problem := range one.Errors {
-			problems.WriteString(problem + "\n")
-		}
+			return "-"
+		}})
 	}
-	return stats.Table(header, rows, 2, len(header)-1) + problems.String()
+	return append(columns, []column[*Row]{
+		{"unsold", "units of these 1,000 that were for sale when the first buyer was refused",
+			func(r *Row) any { return int64(r.Load["unsold_units"]) }},
+		{"behind", "from the last answer until the last order was written",
+			func(r *Row) any { return fmt.Sprintf("%.1fs", r.Load["behind_seconds"]) }},
+		{"verdict", "what went wrong in any of the faults", func(r *Row) any { return r.Verdict }},
+	}...)
+}
+
+func faultColumns() []column[Outcome] {
+	return []column[Outcome]{
+		{"design", "its name", func(o Outcome) any { return o.design.starred() }},
+		{"fault", "its name", func(o Outcome) any { return o.Fault }},
+		{"units", "the supply", func(o Outcome) any { return o.Supplied }},
+		{"orders", "acknowledged orders", func(o Outcome) any { return o.Acknowledged }},
+		{"lost", "acknowledged orders without a row", func(o Outcome) any { return o.Lost }},
+		{"oversold", "units in orders above the supply", func(o Outcome) any { return o.Oversold }},
+		{"undersold", "units for sale when a buyer was told that the SKU is sold out", func(o Outcome) any { return o.Undersold }},
+		{"left", "units that nobody had bought in the end", func(o Outcome) any { return o.Left }},
+		{"again", "the longest time without a sale, from the fault on; - if nothing was sold after it", func(o Outcome) any {
+			if o.Seconds == nil {
+				return "-"
+			}
+			return fmt.Sprintf("%.1fs", *o.Seconds)
+		}},
+		{"verdict", "what went wrong", func(o Outcome) any { return o.Verdict }},
+	}
 }
 
 func thousands(perSecond float64) string { return humanize.Comma(int64(perSecond)) }
@@ -94,37 +142,6 @@ func (d Design) starred() string {
 		return d.Name + " *"
 	}
 	return d.Name
-}
-
-// faults is the table of the faults, if there were any, and what they leave to do.
-func (r Report) faults() string {
-	var rows []table.Row
-	var tasks strings.Builder
-	for _, one := range r.Designs {
-		name := one.starred()
-		for _, o := range one.Faults {
-			seconds := "-"
-			if o.Seconds != nil {
-				seconds = fmt.Sprintf("%.1fs", *o.Seconds)
-			}
-			rows = append(rows, table.Row{
-				name, o.Fault, o.Supplied, o.Acknowledged, o.Lost, o.Oversold, o.Undersold, o.Left, seconds, o.Verdict,
-			})
-			if name = ""; o.Operator != unharmed {
-				fmt.Fprintf(&tasks, "%s, %s: %s.\n", one.Name, o.Fault, o.Operator)
-			}
-		}
-	}
-	if rows == nil {
-		return ""
-	}
-	text := "\n" + stats.Table(table.Row{
-		"design", "fault", "units", "orders", "lost", "oversold", "undersold", "left", "again", "verdict",
-	}, rows, 3, 9)
-	if tasks.Len() > 0 {
-		text += "\nWhat an operator has to do:\n" + tasks.String()
-	}
-	return text
 }
 
 //go:embed picture.svg

@@ -58,7 +58,7 @@ func TestJudge(t *testing.T) {
 			rows[order] = true
 		}
 		broken := time.Unix(1000, 0).Add(1500 * time.Microsecond)
-		sale := &sale{goods: goods{Supply: 10}, receipts: c.receipts, left: c.left, broken: broken, healed: broken}
+		sale := &sale{supply: 10, receipts: c.receipts, left: c.left, broken: broken, healed: broken}
 		if o := sale.judge(rows); o.Verdict != c.want {
 			t.Errorf("%s: got %q, want %q: %+v", c.what, o.Verdict, c.want, o)
 		}
@@ -108,8 +108,10 @@ func TestReport_files(t *testing.T) {
 			t.Errorf("the JSON of a fault has no %q", name)
 		}
 	}
-	if faults := aReport().faults(); !strings.Contains(faults, "redis-stream-early, failover: count.\n") {
-		t.Errorf("want the task of the operator in\n%s", faults)
+	var tables strings.Builder
+	testserver.Must(t, aReport().write(&tables))
+	if !strings.Contains(tables.String(), "redis-stream-early, failover: count.\n") {
+		t.Errorf("want the task of the operator in\n%s", &tables)
 	}
 }
 

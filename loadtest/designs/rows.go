@@ -3,14 +3,16 @@ package designs
 import (
 	"context"
 	"database/sql"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 )
 
-// errSoldOut rolls back the transaction of an order for which a unit is missing.
+// errSoldOut means that a unit is missing. It rolls back the transaction of the order.
 var errSoldOut = errors.New("sold out")
 
 // inTx commits what do has done, or rolls back and returns the error of do.
@@ -26,10 +28,15 @@ func inTx(ctx context.Context, db *sql.DB, do func(*sql.Tx) error) error {
 	return tx.Commit()
 }
 
-// takeUnits moves units of a SKU from available to reserved, or returns errSoldOut.
-func takeUnits(ctx context.Context, tx *sql.Tx, sku string, units int64) error {
-	return mustMatch(tx.ExecContext(ctx, `UPDATE skus SET available = available - ?, reserved = reserved + ?
-		WHERE name = ? AND available >= ?`, units, units, sku, units))
+// takeUnits moves n units of each SKU from available to reserved, or returns errSoldOut.
+func takeUnits(ctx context.Context, tx *sql.Tx, n int64, skus ...string) error {
+	for _, sku := range skus {
+		if err := mustMatch(tx.ExecContext(ctx, `UPDATE skus SET available = available - ?, reserved = reserved + ?
+			WHERE name = ? AND available >= ?`, n, n, sku, n)); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // mustMatch returns errSoldOut if a statement has matched no row.
@@ -43,8 +50,8 @@ func mustMatch(done sql.Result, err error) error {
 	return errSoldOut
 }
 
-// insertOrders writes orders with their lines, as pending, by INSERT or INSERT IGNORE. It returns how many are new.
-func insertOrders(ctx context.Context, tx *sql.Tx, insert string, orders ...Order) (fresh int64, err error) {
+// insertOrders writes orders with their lines, as pending.
+func insertOrders(ctx context.Context, tx *sql.Tx, orders ...Order) error {
 	var values, lines []any
 	for _, o := range orders {
 		values = append(values, o.ID, o.Buyer, o.ID, 100*len(o.SKUs))
@@ -52,17 +59,14 @@ func insertOrders(ctx context.Context, tx *sql.Tx, insert string, orders ...Orde
 			lines = append(lines, o.ID, sku, i+1)
 		}
 	}
-	done, err := tx.ExecContext(ctx, rows(insert+` INTO orders
+	if _, err := tx.ExecContext(ctx, rows(`INSERT INTO orders
 		(id, buyer, idempotency_key, total_minor, status, currency, created_at, expires_at)`, len(orders),
-		"(?, ?, ?, ?, 'pending', 'EUR', UTC_TIMESTAMP(6), UTC_TIMESTAMP(6) + INTERVAL 15 MINUTE)"), values...)
-	if err == nil {
-		fresh, err = done.RowsAffected()
+		"(?, ?, ?, ?, 'pending', 'EUR', UTC_TIMESTAMP(6), UTC_TIMESTAMP(6) + INTERVAL 15 MINUTE)"), values...); err != nil {
+		return err
 	}
-	if err == nil {
-		_, err = tx.ExecContext(ctx, rows(insert+` INTO order_lines (order_id, sku, line_no, units, price_minor, currency)`,
-			len(lines)/3, "(?, ?, ?, 1, 100, 'EUR')"), lines...)
-	}
-	return fresh, err
+	_, err := tx.ExecContext(ctx, rows(`INSERT INTO order_lines (order_id, sku, line_no, units, price_minor, currency)`,
+		len(lines)/3, "(?, ?, ?, 1, 100, 'EUR')"), lines...)
+	return err
 }
 
 // rows is an INSERT of n rows.
@@ -70,40 +74,55 @@ func rows(insert string, n int, row string) string {
 	return insert + " VALUES " + row + strings.Repeat(", "+row, n-1)
 }
 
-// desk is where buyers wait until another goroutine has decided their orders.
-type desk struct{ waiting sync.Map } // from an order's ID to its buyer's chan verdict
+// readOrders reads orders that go-redis wrote.
+func readOrders(texts []string) (orders []Order, err error) {
+	orders = make([]Order, len(texts))
+	for i, text := range texts {
+		err = errors.Join(err, json.Unmarshal([]byte(text), &orders[i]))
+	}
+	return orders, err
+}
 
-type verdict struct {
-	sold bool
-	err  error
+// desk is where buyers wait while clerks decide their orders.
+type desk struct {
+	waiting sync.Map // from an order's ID to its buyer's chan error
+	clerks  sync.WaitGroup
+	closing atomic.Bool // clerks end when this is set
 }
 
 // patience is how long a buyer waits for an answer, which never comes if Redis has lost the order.
 const patience = 5 * time.Second
 
 // await hands an order in, and waits for its answer.
-func (d *desk) await(ctx context.Context, o Order, handIn func() (accepted bool, err error)) (sold bool, err error) {
-	answer := make(chan verdict, 1)
+func (d *desk) await(ctx context.Context, o Order, handIn func() error) error {
+	answer := make(chan error, 1)
 	d.waiting.Store(o.ID, answer)
 	defer d.waiting.Delete(o.ID)
-	if accepted, err := handIn(); err != nil || !accepted {
-		return false, err
+	if err := handIn(); err != nil {
+		return err
 	}
 	select {
-	case v := <-answer:
-		return v.sold, v.err
+	case err := <-answer:
+		return err
 	case <-ctx.Done():
-		return false, context.Cause(ctx)
+		return context.Cause(ctx)
 	case <-time.After(patience):
-		return false, fmt.Errorf("order %s: no answer within %v; look for its row later", o.ID, patience)
+		return fmt.Errorf("order %s: no answer within %v; look for its row later", o.ID, patience)
 	}
 }
 
-// answer answers the buyers of orders, if they still wait.
-func (d *desk) answer(v verdict, orders ...Order) {
+// answer gives the buyers of orders what Buy returns, if they still wait.
+func (d *desk) answer(outcome error, orders ...Order) {
 	for _, o := range orders {
 		if answer, waits := d.waiting.LoadAndDelete(o.ID); waits {
-			answer.(chan verdict) <- v //nolint:forcetypeassert // it has nothing else
+			answer.(chan error) <- outcome //nolint:forcetypeassert // it has nothing else
 		}
 	}
+}
+
+// close returns when the clerks have ended.
+func (d *desk) close() error {
+	d.closing.Store(true)
+	d.clerks.Wait()
+	return nil
 }

@@ -6,44 +6,45 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
 	"os/exec"
 	"slices"
 	"time"
 
 	"example.com/shop/internal/order"
 	"example.com/shop/internal/testserver"
+	"example.com/shop/loadtest/shops"
 )
 
 const (
 	saleBuyers = 64               // buyers of the one SKU
 	standstill = 8 * time.Second  // without an answer: the seller stands still
 	saleLimit  = 20 * time.Second // for the part of a sale before a fault, and for the part after it
-	stopLimit  = 30 * time.Second // for a seller that is asked to end: its writer may be behind
+	stopLimit  = time.Minute      // for a seller that is asked to end: its writer may be behind
 	tries      = 10               // of a design that is known to be wrong
 )
 
 // ground is where designs are broken.
 type ground struct {
-	Servers                         // this Redis is emptied
-	sentinel *testserver.RedisGroup // for the failover; without it, none takes place
-	replaced Servers                // with its Redis
+	one      Servers                // this Redis is emptied
+	group    Servers                // with a Redis that Sentinels replace
+	sentinel *testserver.RedisGroup // of the group; without it, no failover takes place
 	program  []string               // the command line of a seller's process, which calls sell
 }
 
-// fault is what is broken when part of the units are sold.
+// fault is what is broken when a third of the units are sold.
 type fault struct {
-	name  string
-	redis bool // it is for designs where Redis decides, and takes place on replaced
-	does  func(*sale, context.Context) error
+	name, about string
+	redis       bool // it is for designs where Redis decides, and takes place on the group
+	does        func(*sale, context.Context) error
 }
 
 func allFaults() []fault {
 	return []fault{
-		{"kill -9", false, (*sale).restart},
-		{"kill -9 at the end", false, (*sale).restartAtTheEnd},
-		{"FLUSHALL", false, (*sale).flushRedis},
-		{"failover", true, (*sale).failOver},
+		{"kill -9", "the process is killed and started again", false, (*sale).restart},
+		{"kill -9 at the end", "so it is when the first buyer has been told that the SKU is sold out", false,
+			(*sale).restartAtTheEnd},
+		{"FLUSHALL", "Redis forgets everything, as without persistence in a restart", false, (*sale).flushRedis},
+		{"failover", "Redis is replaced by a replica that was cut off before; where Redis decides", true, (*sale).failOver},
 	}
 }
 
@@ -62,7 +63,7 @@ func (g *ground) breakAll(ctx context.Context, d Design, supply int64) (outcomes
 			}
 			outcomes = append(outcomes, o)
 		}
-		if try == tries || !d.Wrong || verdictOf(outcomes...) != unharmed {
+		if verdict, _ := verdictOf(outcomes...); try == tries || !d.Wrong || verdict != unharmed {
 			return outcomes, try, nil
 		}
 	}
@@ -70,12 +71,14 @@ func (g *ground) breakAll(ctx context.Context, d Design, supply int64) (outcomes
 
 // sale is one sale with a fault.
 type sale struct {
-	goods
-	Servers
-	program  []string
-	sentinel *testserver.RedisGroup
-	running  *process
+	*ground
+	design Design
+	fault  fault
+	on     Servers
+	sku    string
+	supply int64
 
+	running  *process
 	receipts []receipt
 	sold     int64
 	left     int // buyers of the running process who were told that the SKU is sold out
@@ -85,24 +88,24 @@ type sale struct {
 
 // breakBy holds one sale:
 //
-//	units -> seller -> fault -> all buyers were told that the SKU is sold out -> no more rows -> stopped -> verdict
+//	units -> seller -> fault -> all buyers were told that the SKU is sold out -> seller has written all -> verdict
 func (g *ground) breakBy(ctx context.Context, d Design, f fault, supply int64) (o Outcome, err error) {
-	s := &sale{Servers: g.Servers, program: g.program, sentinel: g.sentinel}
+	sku := fmt.Sprintf("broken-%d", time.Now().UnixNano())
+	s := &sale{ground: g, design: d, fault: f, on: g.one, sku: sku, supply: supply}
 	if f.redis {
-		s.Servers = g.replaced
+		s.on = g.group
 		defer func() { err = errors.Join(err, g.sentinel.Restore(context.WithoutCancel(ctx))) }()
 	}
-	s.goods = goods{d.Name, s.DSN, s.Address, fmt.Sprintf("broken-%d", time.Now().UnixNano()), supply}
-	if err = s.Redis.FlushAll(ctx).Err(); err == nil {
-		err = d.putUpForSale(ctx, s.Servers, map[string]int64{s.SKU: supply})
-	}
-	if err == nil {
-		s.running, err = s.start(ctx, s.program)
-	}
-	if err != nil {
+	if err := s.on.Redis.FlushAll(ctx).Err(); err != nil {
 		return o, err
 	}
-	defer func() { _ = s.end((*process).kill) }() // unless it has been stopped
+	if err := d.putUpForSale(ctx, s.on, map[string]int64{sku: supply}); err != nil {
+		return o, err
+	}
+	if err := s.start(ctx); err != nil {
+		return o, err
+	}
+	defer func() { _ = s.end(s.running.Process.Kill) }() // unless it has ended
 	if err := s.sellUnits(ctx, supply/3); err != nil {
 		return o, err
 	}
@@ -115,13 +118,46 @@ func (g *ground) breakBy(ctx context.Context, d Design, f fault, supply int64) (
 	if err := s.collect(ctx, func() bool { return s.left == saleBuyers || s.sold > 2*supply }); err != nil {
 		return o, err
 	}
-	rows, err := s.finish(ctx)
-	if err != nil {
+	if err := s.stop(); err != nil {
 		return o, err
 	}
-	o = s.judge(rows)
-	o.Fault, o.Operator = f.name, o.operator(d)
-	return o, nil
+	rows, err := s.rows(ctx)
+	return s.judge(rows), err
+}
+
+// restart kills the seller's process and starts it anew.
+func (s *sale) restart(ctx context.Context) error {
+	if err := s.end(s.running.Process.Kill); err != nil {
+		return err
+	}
+	s.left = 0
+	return s.start(ctx)
+}
+
+// restartAtTheEnd kills the seller when it has told the first buyer that the SKU is sold out. Orders that are not
+// committed roll back, and their units are for sale again.
+func (s *sale) restartAtTheEnd(ctx context.Context) error {
+	if err := s.collect(ctx, func() bool { return s.left > 0 }); err != nil {
+		return err
+	}
+	s.broken = time.Now()
+	return s.restart(ctx)
+}
+
+// flushRedis is the operator who types FLUSHALL, or a Redis without persistence that was started again.
+func (s *sale) flushRedis(ctx context.Context) error { return s.on.Redis.FlushAll(ctx).Err() }
+
+// failOver cuts the replicas off, lets a quarter of the units be sold on the master that only it knows of, and replaces
+// the master by a replica.
+func (s *sale) failOver(ctx context.Context) error {
+	if err := s.sentinel.CutReplicas(ctx); err != nil {
+		return err
+	}
+	if err := s.sellUnits(ctx, s.sold+s.supply/4); err != nil {
+		return err
+	}
+	s.broken = time.Now()
+	return s.sentinel.FailOver(ctx)
 }
 
 // sellUnits returns when so many orders have been acknowledged since the beginning.
@@ -145,7 +181,7 @@ func (s *sale) collect(ctx context.Context, enough func() bool) error {
 		select {
 		case r, ok := <-s.running.receipts:
 			if !ok {
-				return fmt.Errorf("the seller ended by itself: %s", s.running.log)
+				return fmt.Errorf("the seller ended by itself: %s", &s.running.log)
 			}
 			if s.take(r); r.Answer != failed {
 				heard = time.Now()
@@ -168,86 +204,78 @@ func (s *sale) take(r receipt) {
 	}
 }
 
+func (s *sale) start(ctx context.Context) (err error) {
+	s.running, err = startSeller(ctx, s.program, goods{s.design.Name, s.on.DSN, s.on.Address, s.sku})
+	return err
+}
+
+// stop asks the process to end, which it does when it has written all.
+func (s *sale) stop() error {
+	limit := time.AfterFunc(stopLimit, func() { _ = s.running.Process.Kill() })
+	defer limit.Stop()
+	err := s.end(s.running.stdin.Close)
+	if err == nil && !s.running.ProcessState.Exited() {
+		err = fmt.Errorf("the seller did not end within %v: %s", stopLimit, &s.running.log)
+	}
+	return err
+}
+
 // end ends the process, and takes its last receipts.
-func (s *sale) end(how func(*process) error) error {
-	err := how(s.running)
+func (s *sale) end(how func() error) error {
+	err := how()
 	for r := range s.running.receipts {
 		s.take(r)
 	}
 	return err
 }
 
-// finish waits until no more rows come, since a writer may be behind, stops the seller, and returns the IDs of the orders.
-func (s *sale) finish(ctx context.Context) (rows map[string]bool, err error) {
-	for before, began := -1, time.Now(); len(rows) != before && time.Since(began) < saleLimit && err == nil; {
-		before = len(rows)
-		if err = order.Pause(ctx, time.Second); err == nil {
-			rows, err = s.rows(ctx)
-		}
-	}
-	if err == nil {
-		err = s.end((*process).stop)
-	}
-	if err == nil && s.running.killed {
-		err = fmt.Errorf("the seller did not end within %v: %s", stopLimit, s.running.log)
-	}
+// process is a seller in a process of its own. It ends when its stdin is closed: at the latest with its parent.
+type process struct {
+	*exec.Cmd
+	stdin    io.WriteCloser
+	receipts chan receipt // closed when the process has ended
+	log      testserver.LogBuffer
+}
+
+// goods is what a seller's process reads from stdin: addresses may hold passwords.
+type goods struct{ Design, DSN, Address, SKU string }
+
+// startSeller starts a program that calls sell.
+func startSeller(ctx context.Context, program []string, g goods) (*process, error) {
+	cmd := exec.CommandContext(context.WithoutCancel(ctx), program[0], program[1:]...) //nolint:gosec // this program itself
+	p := &process{Cmd: cmd, receipts: make(chan receipt, 1<<16)}                       // the seller never waits for the parent
+	cmd.Stderr = &p.log
+	stdout, err := cmd.StdoutPipe()
 	if err != nil {
 		return nil, err
 	}
-	return s.rows(ctx)
-}
-
-// restart kills the seller's process and starts it anew.
-func (s *sale) restart(ctx context.Context) (err error) {
-	if err := s.end((*process).kill); err != nil {
-		return err
+	if p.stdin, err = cmd.StdinPipe(); err != nil {
+		return nil, err
 	}
-	s.left = 0
-	s.running, err = s.start(ctx, s.program)
-	return err
-}
-
-// restartAtTheEnd kills the seller when it has told the first buyer that the SKU is sold out. Orders that are not
-// committed roll back, and their units are for sale again.
-func (s *sale) restartAtTheEnd(ctx context.Context) error {
-	if err := s.collect(ctx, func() bool { return s.left > 0 }); err != nil {
-		return err
+	if err := cmd.Start(); err != nil {
+		return nil, err
 	}
-	s.broken = time.Now()
-	return s.restart(ctx)
+	_ = json.NewEncoder(p.stdin).Encode(g) // if it fails, the process has ended, which collect reports
+	go func() {
+		defer close(p.receipts)
+		for lines := json.NewDecoder(stdout); ; {
+			var r receipt
+			if lines.Decode(&r) != nil {
+				break
+			}
+			p.receipts <- r
+		}
+		_ = cmd.Wait()
+	}()
+	return p, nil
 }
-
-// flushRedis is the operator who types FLUSHALL, or a Redis without persistence that was started again.
-func (s *sale) flushRedis(ctx context.Context) error { return s.Redis.FlushAll(ctx).Err() }
-
-// failOver cuts the replicas off, lets a quarter of the units be sold on the master that only it knows of, and replaces
-// the master by a replica.
-func (s *sale) failOver(ctx context.Context) error {
-	if err := s.sentinel.CutReplicas(ctx); err != nil {
-		return err
-	}
-	if err := s.sellUnits(ctx, s.sold+s.Supply/4); err != nil {
-		return err
-	}
-	s.broken = time.Now()
-	return s.sentinel.FailOver(ctx)
-}
-
-// goods is what the parent tells a seller's process. It goes by the environment: addresses may hold passwords.
-type goods struct {
-	Design, DatabaseDSN, RedisAddress, SKU string
-	Supply                                 int64
-}
-
-const goodsVariable = "DESIGNS_GOODS"
 
 // sell is the whole program of a seller's process. Buyers ask the design that the parent chose, again and again, and
-// write a receipt of each answer before they ask again. A buyer who is told that the SKU is sold out leaves. sell ends
-// when the parent closes stdin or has died.
+// write a receipt of each answer before they ask again. A buyer who is told that the SKU is sold out leaves.
 func sell(ctx context.Context, all []Design, stdin io.Reader, receipts io.Writer) (err error) {
 	var g goods
-	if err := json.Unmarshal([]byte(os.Getenv(goodsVariable)), &g); err != nil {
-		return fmt.Errorf("%s: %w", goodsVariable, err)
+	if err := json.NewDecoder(stdin).Decode(&g); err != nil {
+		return fmt.Errorf("read what to sell: %w", err)
 	}
 	i := slices.IndexFunc(all, func(d Design) bool { return d.Name == g.Design })
 	if i < 0 {
@@ -259,81 +287,24 @@ func sell(ctx context.Context, all []Design, stdin io.Reader, receipts io.Writer
 		_, _ = io.Copy(io.Discard, stdin)
 		stop()
 	}()
-	on, disconnect, err := connect(ctx, g.DatabaseDSN, g.RedisAddress)
+	var opened shops.Undo
+	defer func() { err = errors.Join(err, opened.Close()) }()
+	on, err := connect(ctx, g.DSN, g.Address, &opened)
 	if err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, disconnect()) }()
 	seller, err := all[i].open(ctx, on)
 	if err != nil {
 		return fmt.Errorf("open %s: %w", g.Design, err)
 	}
-	crowd{seller, []string{g.SKU}, 1, func(r receipt) bool {
+	crowd{seller, []string{g.SKU}, saleBuyers, 1}.run(ctx, func(r receipt) bool {
 		// One write, and so a whole line, even if the process is killed.
 		err := json.NewEncoder(receipts).Encode(r)
 		if r.Answer == failed && err == nil {
 			err = order.Pause(ctx, 20*time.Millisecond)
 		}
 		return r.Answer != refused && err == nil
-	}}.run(ctx, saleBuyers)
+	})
 	<-ctx.Done()
 	return seller.Close()
-}
-
-// process is a seller in a process of its own.
-type process struct {
-	*os.Process
-	receipts <-chan receipt // closed when the process has ended
-	killed   bool           // so it has ended
-	askToEnd context.CancelFunc
-	log      *testserver.LogBuffer
-}
-
-// start starts a program that calls sell.
-func (g goods) start(ctx context.Context, program []string) (*process, error) {
-	text, err := json.Marshal(g)
-	if err != nil {
-		return nil, err
-	}
-	ctx, cancel := context.WithCancel(context.WithoutCancel(ctx))
-	cmd := exec.CommandContext(ctx, program[0], program[1:]...) //nolint:gosec // this program itself
-	receipts := make(chan receipt, 1<<16)                       // the seller never waits for the parent
-	p := &process{receipts: receipts, askToEnd: cancel, log: new(testserver.LogBuffer)}
-	cmd.Env, cmd.Stderr = append(os.Environ(), goodsVariable+"="+string(text)), p.log
-	stdin, err := cmd.StdinPipe()
-	cmd.Cancel, cmd.WaitDelay = func() error { return stdin.Close() }, stopLimit
-	stdout, failed := cmd.StdoutPipe()
-	if err = errors.Join(err, failed); err == nil {
-		err = cmd.Start()
-	}
-	if err != nil {
-		cancel()
-		return nil, err
-	}
-	p.Process = cmd.Process
-	go func() {
-		defer close(receipts)
-		lines, r := json.NewDecoder(stdout), receipt{}
-		for lines.Decode(&r) == nil {
-			receipts <- r
-			r = receipt{}
-		}
-		_ = cmd.Wait()
-		p.killed = !cmd.ProcessState.Exited()
-	}()
-	return p, nil
-}
-
-// kill ends the process, as a crash does.
-func (p *process) kill() error {
-	if err := p.Kill(); err != nil && !errors.Is(err, os.ErrProcessDone) {
-		return err
-	}
-	return nil
-}
-
-// stop asks the process to end. After a limit it is killed.
-func (p *process) stop() error {
-	p.askToEnd()
-	return nil
 }

@@ -56,14 +56,16 @@ type forgetfulSeller struct {
 }
 
 // buy takes 60 ms, so that the sale lasts longer than a failover takes to begin.
-func (s *forgetfulSeller) buy(ctx context.Context, o Order) (bool, error) {
+func (s *forgetfulSeller) buy(ctx context.Context, o Order) error {
 	time.Sleep(60 * time.Millisecond)
 	left, err := s.Redis.Decr(ctx, countKey(o.SKUs[0])).Result()
-	if err != nil || left < 0 {
-		return false, err
+	if err == nil && left < 0 {
+		err = errSoldOut
 	}
-	s.orders <- o
-	return true, nil
+	if err == nil {
+		s.orders <- o
+	}
+	return err
 }
 
 // write inserts 150 orders at a time, and at the end the rest.
@@ -71,10 +73,7 @@ func (s *forgetfulSeller) write(ctx context.Context) {
 	var waiting []Order
 	insert := func() {
 		if len(waiting) > 0 {
-			_ = inTx(ctx, s.DB, func(tx *sql.Tx) error {
-				_, err := insertOrders(ctx, tx, "INSERT", waiting...)
-				return err
-			})
+			_ = inTx(ctx, s.DB, func(tx *sql.Tx) error { return insertOrders(ctx, tx, waiting...) })
 		}
 		waiting = nil
 	}
@@ -96,10 +95,7 @@ func (s *forgetfulSeller) close() error {
 func newGround(t *testing.T) *ground {
 	t.Helper()
 	addr := testserver.Start(t, testserver.OpenRedis).Addr()
-	on, disconnect, err := connect(t.Context(), testserver.MySQL(t), addr)
-	testserver.Must(t, err)
-	t.Cleanup(func() { testserver.Must(t, disconnect()) })
-	return &ground{Servers: on, program: []string{os.Args[0], asSeller}}
+	return &ground{one: connected(t, testserver.MySQL(t), addr), program: []string{os.Args[0], asSeller}}
 }
 
 func verdicts(outcomes []Outcome) map[string]string {
@@ -152,11 +148,7 @@ func TestBreak_failover(t *testing.T) {
 	t.Parallel()
 	g := newGround(t)
 	g.sentinel = testserver.Start(t, testserver.OpenRedisSentinel)
-	var err error
-	var disconnect func() error
-	g.replaced, disconnect, err = connect(t.Context(), g.DSN, g.sentinel.URL)
-	testserver.Must(t, err)
-	t.Cleanup(func() { testserver.Must(t, disconnect()) })
+	g.group = connected(t, g.one.DSN, g.sentinel.URL)
 	last := allFaults()[len(allFaults())-1]
 	for _, c := range []struct {
 		design Design
@@ -175,24 +167,19 @@ func TestBreak_failover(t *testing.T) {
 func TestSeller_ends(t *testing.T) {
 	t.Parallel()
 	g := newGround(t)
-	ware := goods{"row-first", g.DSN, g.Address, "ends", 1_000_000}
-	testserver.Must(t, rowFirst().putUpForSale(t.Context(), g.Servers, map[string]int64{ware.SKU: ware.Supply}))
-	for name, end := range map[string]func(*process) error{
-		"killed": (*process).kill, "stopped as by the death of its parent": (*process).stop,
+	s := &sale{ground: g, design: rowFirst(), on: g.one, sku: "ends"}
+	testserver.Must(t, s.design.putUpForSale(t.Context(), s.on, map[string]int64{s.sku: 1_000_000}))
+	for name, end := range map[string]func() error{
+		"killed":                                func() error { return s.end(s.running.Process.Kill) },
+		"stopped as by the death of its parent": s.stop,
 	} {
-		p, err := ware.start(t.Context(), g.program)
-		testserver.Must(t, err)
-		if r := <-p.receipts; r.Answer != "sold" {
-			t.Errorf("%s: the first receipt is %+v, want a sale: %s", name, r, p.log)
+		testserver.Must(t, s.start(t.Context()))
+		if r := <-s.running.receipts; r.Answer != sold {
+			t.Errorf("%s: the first receipt is %+v, want a sale: %s", name, r, &s.running.log)
 		}
-		testserver.Must(t, end(p))
-		for range p.receipts { // until it is reaped
-		}
-		if p.killed != (name == "killed") {
-			t.Errorf("%s: got killed %v", name, p.killed)
-		}
-		if err := syscall.Kill(p.Pid, 0); !errors.Is(err, syscall.ESRCH) {
-			t.Errorf("%s: process %d: got %v, want it gone", name, p.Pid, err)
+		testserver.Must(t, end())
+		if err := syscall.Kill(s.running.Process.Pid, 0); !errors.Is(err, syscall.ESRCH) {
+			t.Errorf("%s: process %d: got %v, want it gone", name, s.running.Process.Pid, err)
 		}
 	}
 }

@@ -9,11 +9,11 @@ import (
 // byUnit makes each unit a row. A buyer locks a row that no other buyer has locked, by SKIP LOCKED, and deletes it,
 // so that buyers of one SKU wait for nobody. A pool of 1,000 rows for each SKU is filled up from the count in the
 // SKU's row, so that a million units need no million rows. The primary key (sku, unit) and READ COMMITTED keep InnoDB
-// from locking the gaps between rows. Shopify described it in 2026.
+// from locking the gaps between rows.
 //
 // The cost: three statements for each unit instead of one, and the rows that were deleted just now, which the next
-// buyer reads over until the purge has removed them. The end of the pool is the difficult part: rows that SKIP LOCKED
-// does not show are not sold yet, since their transactions may roll back.
+// buyer reads over until the purge has removed them. At the end of the pool, rows that SKIP LOCKED does not show are not
+// sold yet, since their transactions may roll back: the naive design takes them for sold.
 func byUnit(naive bool) Design {
 	d := Design{
 		Name:    "unit-rows",
@@ -22,9 +22,7 @@ func byUnit(naive bool) Design {
 		Wrong:   naive,
 		Carts:   true,
 		Prepare: fillPools,
-		Open: func(_ context.Context, on Servers) (Seller, error) {
-			return Seller{unitRows{on.DB, naive}.buy, func() error { return nil }}, nil
-		},
+		Sell:    func(ctx context.Context, db *sql.DB, o Order) error { return sellUnits(ctx, db, o, naive) },
 	}
 	if naive {
 		d.Name += "-naive"
@@ -34,19 +32,67 @@ func byUnit(naive bool) Design {
 	return d
 }
 
+func sellUnits(ctx context.Context, db *sql.DB, o Order, naive bool) error {
+	for lock := "FOR UPDATE SKIP LOCKED"; ; {
+		var missing string
+		err := inTx(ctx, db, func(tx *sql.Tx) (err error) {
+			if missing, err = deleteUnits(ctx, tx, o.SKUs, lock); err != nil {
+				return err
+			}
+			return insertOrders(ctx, tx, o)
+		})
+		if !errors.Is(err, errSoldOut) {
+			return err
+		}
+		// One statement, and so one snapshot: units that are neither here nor there are sold for good.
+		var left, pooled int64
+		err = db.QueryRowContext(ctx, `SELECT available, (SELECT COUNT(*) FROM design_units WHERE sku = ?)
+			FROM skus WHERE name = ?`, missing, missing).Scan(&left, &pooled)
+		switch {
+		case err != nil:
+			return err
+		case left > 0:
+			if err := fillPool(ctx, db, missing); err != nil {
+				return err
+			}
+			lock = "FOR UPDATE SKIP LOCKED"
+		case naive || pooled == 0:
+			return errSoldOut
+		default:
+			lock = "FOR UPDATE" // waits until the others commit, or roll back and leave their units to this buyer
+		}
+	}
+}
+
+// deleteUnits takes a unit of each SKU, or returns errSoldOut and the SKU of which it found none.
+func deleteUnits(ctx context.Context, tx *sql.Tx, skus []string, lock string) (missing string, err error) {
+	for _, sku := range skus {
+		var unit int64
+		err := tx.QueryRowContext(ctx, "SELECT unit FROM design_units WHERE sku = ? LIMIT 1 "+lock, sku).Scan(&unit)
+		if errors.Is(err, sql.ErrNoRows) {
+			return sku, errSoldOut
+		}
+		if err == nil {
+			_, err = tx.ExecContext(ctx, "DELETE FROM design_units WHERE sku = ? AND unit = ?", sku, unit)
+		}
+		if err != nil {
+			return "", err
+		}
+	}
+	return "", nil
+}
+
 const poolSize = 1000 // rows
 
 func fillPools(ctx context.Context, on Servers, units map[string]int64) error {
-	if _, err := on.DB.ExecContext(ctx, `CREATE TABLE IF NOT EXISTS design_units (
-		sku VARCHAR(64) NOT NULL, unit BIGINT NOT NULL, PRIMARY KEY (sku, unit))`); err != nil {
-		return err
-	}
+	_, err := on.DB.ExecContext(ctx, `CREATE TABLE IF NOT EXISTS design_units (
+		sku VARCHAR(64) NOT NULL, unit BIGINT NOT NULL, PRIMARY KEY (sku, unit))`)
 	for sku := range units {
-		if err := fillPool(ctx, on.DB, sku); err != nil {
-			return err
+		if err == nil {
+			err = fillPool(ctx, on.DB, sku)
 		}
 	}
-	return nil
+	return err
 }
 
 // fillPool fills the pool of a SKU up to its size. It locks the SKU's row, or many buyers would fill the pool at the
@@ -71,63 +117,6 @@ func fillPool(ctx context.Context, db *sql.DB, sku string) error {
 		if _, err := tx.ExecContext(ctx, rows("INSERT INTO design_units", int(n), "(?, ?)"), values...); err != nil {
 			return err
 		}
-		return takeUnits(ctx, tx, sku, n)
+		return takeUnits(ctx, tx, n, sku)
 	})
-}
-
-type unitRows struct {
-	db    *sql.DB
-	naive bool
-}
-
-func (s unitRows) buy(ctx context.Context, o Order) (bool, error) {
-	for lock := "FOR UPDATE SKIP LOCKED"; ; {
-		missing, err := s.take(ctx, o, lock)
-		if err != nil || missing == "" {
-			return err == nil, err
-		}
-		// One statement, and so one snapshot: units that are neither here nor there are sold for good.
-		var left, pooled int64
-		err = s.db.QueryRowContext(ctx, `SELECT available, (SELECT COUNT(*) FROM design_units WHERE sku = ?)
-			FROM skus WHERE name = ?`, missing, missing).Scan(&left, &pooled)
-		switch {
-		case err != nil:
-			return false, err
-		case left > 0:
-			if err := fillPool(ctx, s.db, missing); err != nil {
-				return false, err
-			}
-			lock = "FOR UPDATE SKIP LOCKED"
-		case s.naive || pooled == 0:
-			return false, nil
-		default:
-			lock = "FOR UPDATE" // waits until the others commit, or roll back and leave their units to this buyer
-		}
-	}
-}
-
-// take sells the order, or returns the SKU of which it found no unit.
-func (s unitRows) take(ctx context.Context, o Order, lock string) (missing string, err error) {
-	err = inTx(ctx, s.db, func(tx *sql.Tx) error {
-		for _, sku := range o.SKUs {
-			var unit int64
-			err := tx.QueryRowContext(ctx, "SELECT unit FROM design_units WHERE sku = ? LIMIT 1 "+lock, sku).Scan(&unit)
-			if errors.Is(err, sql.ErrNoRows) {
-				missing = sku
-				return errSoldOut
-			}
-			if err != nil {
-				return err
-			}
-			if _, err := tx.ExecContext(ctx, "DELETE FROM design_units WHERE sku = ? AND unit = ?", sku, unit); err != nil {
-				return err
-			}
-		}
-		_, err := insertOrders(ctx, tx, "INSERT", o)
-		return err
-	})
-	if errors.Is(err, errSoldOut) {
-		return missing, nil
-	}
-	return "", err
 }

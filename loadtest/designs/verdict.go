@@ -3,7 +3,6 @@ package designs
 import (
 	"cmp"
 	"context"
-	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -11,6 +10,8 @@ import (
 
 // Outcome is what came of a sale with a fault, by the buyers' receipts and the rows of their orders alone.
 type Outcome struct {
+	design Design
+
 	Fault        string `json:"fault"`
 	Supplied     int64  `json:"supplied_units"`
 	Acknowledged int    `json:"acknowledged_orders"`
@@ -33,11 +34,44 @@ type Outcome struct {
 // unharmed is the verdict of a sale in which nothing went wrong, and the task of its operator.
 const unharmed = "nothing"
 
-// judge compares receipts with rows.
+// verdictOf says what went wrong in any of the outcomes, and what an operator has to do. The program itself is started
+// again by what supervises it.
+func verdictOf(outcomes ...Outcome) (verdict, task string) {
+	var all Outcome
+	for _, o := range outcomes {
+		all.Lost, all.Oversold, all.Undersold = all.Lost+o.Lost, all.Oversold+o.Oversold, all.Undersold+o.Undersold
+		all.Left, all.StandsStill, all.design = all.Left+o.Left, all.StandsStill || o.StandsStill, o.design
+	}
+	recount := "count the units in orders, and put the others up for sale again"
+	if all.design.Redis {
+		recount = "stop the sale, count the units in orders, and load Redis again"
+	}
+	var words, tasks []string
+	for _, h := range []struct {
+		harmed     bool
+		word, task string
+	}{
+		{all.Lost > 0, "lost", "find the buyers whose orders are lost, by logs of the web servers"},
+		{all.Oversold > 0, "oversold", "cancel orders and give money back"},
+		{all.StandsStill, "stands still", ""},
+		{all.Undersold > 0, "undersold", ""},
+		{all.StandsStill || all.Left > 0, "", recount},
+	} {
+		if h.harmed && h.word != "" {
+			words = append(words, h.word)
+		}
+		if h.harmed && h.task != "" {
+			tasks = append(tasks, h.task)
+		}
+	}
+	return cmp.Or(strings.Join(words, ", "), unharmed), cmp.Or(strings.Join(tasks, "; "), unharmed)
+}
+
+// judge compares receipts with rows: the IDs of the orders.
 func (s *sale) judge(rows map[string]bool) Outcome {
-	o, units := Outcome{Supplied: s.Supply}, int64(len(rows))
+	o, units := Outcome{design: s.design, Fault: s.fault.name, Supplied: s.supply}, int64(len(rows))
 	if s.left == saleBuyers {
-		o.Left = max(0, s.Supply-units)
+		o.Left = max(0, s.supply-units)
 	}
 	// Several buyers write receipts at the same time.
 	slices.SortFunc(s.receipts, func(a, b receipt) int { return a.Answered.Compare(b.Answered) })
@@ -62,52 +96,19 @@ func (s *sale) judge(rows map[string]bool) Outcome {
 		}
 		again, last = again || r.Asked.After(s.healed), r.Answered
 	}
-	o.Oversold = max(0, units+int64(o.Lost)-s.Supply)
-	o.Undersold = min(o.Left+late, max(0, s.Supply-units+late))
+	o.Oversold = max(0, units+int64(o.Lost)-s.supply)
+	o.Undersold = min(o.Left+late, max(0, s.supply-units+late))
 	if seconds := gap.Seconds(); again {
 		o.Seconds = &seconds
 	}
 	o.StandsStill = !again && s.left < saleBuyers
-	o.Verdict = verdictOf(o)
+	o.Verdict, o.Operator = verdictOf(o)
 	return o
-}
-
-// verdictOf says what went wrong in any of the outcomes.
-func verdictOf(outcomes ...Outcome) string {
-	wrong := map[string]bool{}
-	for _, o := range outcomes {
-		for word, is := range map[string]bool{
-			"lost": o.Lost > 0, "oversold": o.Oversold > 0, "undersold": o.Undersold > 0, "stands still": o.StandsStill,
-		} {
-			if is {
-				wrong[word] = true
-			}
-		}
-	}
-	return cmp.Or(strings.Join(slices.Sorted(maps.Keys(wrong)), ", "), unharmed)
-}
-
-// operator says what a person has to do. The program itself is started again by what supervises it.
-func (o Outcome) operator(d Design) string {
-	var tasks []string
-	if o.Lost > 0 {
-		tasks = append(tasks, "find the buyers whose orders are lost, by logs of the web servers")
-	}
-	if o.Oversold > 0 {
-		tasks = append(tasks, "cancel orders and give money back")
-	}
-	switch {
-	case (o.Left > 0 || o.StandsStill) && d.Redis:
-		tasks = append(tasks, "stop the sale, count the units in orders, and load Redis again")
-	case o.Left > 0 || o.StandsStill:
-		tasks = append(tasks, "count the units in orders, and put the others up for sale again")
-	}
-	return cmp.Or(strings.Join(tasks, "; "), unharmed)
 }
 
 // rows returns the IDs of the orders of the SKU, of one unit each.
 func (s *sale) rows(ctx context.Context) (ids map[string]bool, err error) {
-	rows, err := s.DB.QueryContext(ctx, "SELECT idempotency_key FROM orders JOIN order_lines ON order_id = id WHERE sku = ?", s.SKU)
+	rows, err := s.on.DB.QueryContext(ctx, "SELECT idempotency_key FROM orders JOIN order_lines ON order_id = id WHERE sku = ?", s.sku)
 	if err != nil {
 		return nil, err
 	}
