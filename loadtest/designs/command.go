@@ -1,6 +1,7 @@
 package designs
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -31,11 +32,8 @@ type Command struct {
 	JSON   string        `group:"Output" name:"json" placeholder:"FILE" help:"Also write the report as JSON; '-' for stdout, all other output then goes to stderr."`
 	SVG    string        `group:"Output" name:"svg" placeholder:"FILE" help:"Also write a picture: orders/s, and what each fault broke, as an SVG file."`
 
-	Seller bool `hidden:"" help:"Sell as the environment says: the process that is killed."`
+	Seller bool `hidden:"" help:"Sell what stdin says: the process that is killed."`
 }
-
-// ErrUnlike means that a design was harmed that is known to be right, or the other way round. The table says which.
-var ErrUnlike = errors.New("a design was not as it is known to be")
 
 // About stands above the flags in the help.
 const About = `Compares ways to sell a scarce thing to a crowd: what others have built, as the smallest honest ` +
@@ -49,33 +47,33 @@ All write the same rows on the same MySQL, for the same crowd: each buyer asks a
 // Footer stands below the flags in the help.
 func (Command) Footer() string {
 	var b strings.Builder
-	item := func(name, about string) {
+	list := func(name, about string) {
 		fmt.Fprintf(&b, "  %-20s%s\n", name, strings.Join(lang.Wrap(about, 76), "\n"+strings.Repeat(" ", 22)))
 	}
 	b.WriteString(`
 Examples:
-  go run ./loadtest designs                     all, on MySQL and Redis in containers
-  go run ./loadtest designs --only row-first,row-last,lanes
-                                                what does it cost to hold a row longer?
-  go run ./loadtest designs --only buckets --length 500ms
-                                                how much does a split stock leave unsold?
+  go run ./loadtest designs                            all, on MySQL and Redis in containers
+  go run ./loadtest designs --only row-first,row-last  what does it cost to hold a row longer?
+  go run ./loadtest designs --only buckets             how much does a split stock leave unsold?
+
+The columns: orders/s of 64 and of 512 buyers who all want one SKU, or one of 64; orders/s with carts
+of three SKUs; refusals/s when 1,000 units are sold; how many of these were unsold when the first buyer
+was refused; how long the last order was written behind its answer; what went wrong in any of the faults.
+
+The faults come in the middle of a sale of one SKU to 64 buyers, by a process of its own:
+`)
+	for _, f := range allFaults() {
+		list(f.name, f.about)
+	}
+	b.WriteString(`Their columns:
+  lost, oversold      acknowledged orders without a row; units in orders above the supply
+  undersold, left     units for sale when a buyer was told that the SKU is sold out, and at the end
+  again               the longest time without a sale, from the fault on; - if nothing was sold after it
 
 The designs, with a * if a fault makes them lose orders, oversell or undersell:
 `)
 	for _, d := range All() {
-		item(d.starred(), d.About)
-	}
-	b.WriteString("\nThe columns of the load:\n")
-	for _, c := range loadColumns() {
-		item(c.name, c.about)
-	}
-	b.WriteString("\nThe faults, in the middle of a sale of one SKU to 64 buyers, by a process of its own:\n")
-	for _, f := range allFaults() {
-		item(f.name, f.about)
-	}
-	b.WriteString("\nThe columns of the faults:\n")
-	for _, c := range faultColumns() {
-		item(c.name, c.about)
+		list(d.starred(), d.About)
 	}
 	b.WriteString(`
 Exit code: 0 if each design with a * was harmed by a fault and no other was, 1 if not or if the work
@@ -89,10 +87,7 @@ func (c *Command) Validate() error {
 	if c.Length < 10*time.Millisecond || c.Length > time.Minute {
 		return fmt.Errorf("--length %v: want 10ms to 1m", c.Length)
 	}
-	if c.SVG == "-" {
-		return errors.New("--svg: want the name of a file; only --json writes to stdout")
-	}
-	if err := (&shops.Servers{MySQL: c.MySQL, Redis: c.Redis}).Check(); err != nil && !c.Seller {
+	if err := (&shops.Servers{MySQL: c.MySQL, Redis: c.Redis}).Check(); err != nil {
 		return err
 	}
 	names := order.Map(All(), func(d Design) string { return d.Name })
@@ -119,31 +114,28 @@ func (c *Command) Run(ctx context.Context, k *kong.Context) (err error) {
 			r.Designs = append(r.Designs, &Row{Design: d, Load: map[string]float64{}, Errors: []string{}})
 		}
 	}
-	progress := func(format string, values ...any) { fmt.Fprintf(k.Stderr, format+"\n", values...) }
+	say := func(format string, values ...any) { fmt.Fprintf(k.Stderr, format+"\n", values...) }
 	var started shops.Undo
 	defer func() { err = errors.Join(err, started.Close()) }()
-	g, err := c.start(ctx, &started, r, progress)
+	g, err := c.start(ctx, &started, r, say)
 	if err != nil {
 		return err
 	}
 	r.Machine = result.ThisMachine()
 	r.Machine.RedisVersion = lab.RedisVersion(ctx, g.one.Redis)
-	if err := g.one.DB.QueryRowContext(ctx, "SELECT CONCAT('MySQL ', VERSION())").Scan(&r.Machine.DatabaseVersion); err != nil {
+	version := g.one.DB.QueryRowContext(ctx, "SELECT CONCAT('MySQL ', VERSION())")
+	if err := version.Scan(&r.Machine.DatabaseVersion); err != nil {
 		return err
 	}
-	if err := c.measure(ctx, g, r, progress); err != nil {
+	if err := c.measure(ctx, g, r, say); err != nil {
 		return err
 	}
-	err = errors.Join(r.write(out),
-		result.Save(c.JSON, k.Stdout, result.JSON(r)), result.Save(c.SVG, k.Stdout, r.writeSVG))
-	if unlike := r.unlike(); err == nil && len(unlike) > 0 {
-		err = fmt.Errorf("%w: %s", ErrUnlike, strings.Join(unlike, ", "))
-	}
-	return err
+	return errors.Join(r.write(out), result.Save(c.JSON, k.Stdout, result.JSON(r)),
+		result.Save(c.SVG, k.Stdout, r.writeSVG), r.asKnown())
 }
 
 // measure measures and breaks the designs of a report. They take turns, and each case begins with another design.
-func (c *Command) measure(ctx context.Context, g *ground, r Report, progress func(string, ...any)) (err error) {
+func (c *Command) measure(ctx context.Context, g *ground, r Report, say func(string, ...any)) error {
 	for i, one := range loadCases() {
 		for j := range r.Designs {
 			row := r.Designs[(i+j)%len(r.Designs)]
@@ -153,7 +145,7 @@ func (c *Command) measure(ctx context.Context, g *ground, r Report, progress fun
 			if err := row.measure(ctx, g.one, one, c.Length); err != nil {
 				return fmt.Errorf("%s, %s: %w", one.name, row.Name, err)
 			}
-			progress("%s: %s: %s/s", one.name, row.Name, thousands(row.Load[one.figure]))
+			say("%s: %s: %s/s", one.name, row.Name, thousands(row.Load[one.figure]))
 		}
 	}
 	if !c.Faults {
@@ -161,75 +153,57 @@ func (c *Command) measure(ctx context.Context, g *ground, r Report, progress fun
 	}
 	for _, row := range r.Designs {
 		// The sale goes on for about two seconds after a fault, or as long as a writer of this machine is not far behind.
-		supply := min(max(200, int64(3*row.Load[hot])), 20_000)
-		if row.Faults, row.Tries, err = g.breakAll(ctx, row.Design, supply); err != nil {
+		if err := g.breakAll(ctx, row, min(max(200, int64(3*row.Load[hot])), 20_000)); err != nil {
 			return err
 		}
-		row.Verdict, _ = verdictOf(row.Faults...)
-		progress("broken: %s: %s", row.Name, row.Verdict)
+		say("broken: %s: %s", row.Name, row.Verdict)
 	}
 	return nil
 }
 
 // start connects to the servers that were given, and starts the others in containers: for a failover, which needs a
 // Redis with replicas, where Redis is in a container and Redis decides in one of the designs.
-func (c *Command) start(ctx context.Context, started *shops.Undo, r Report, progress func(string, ...any)) (*ground, error) {
-	self, err := os.Executable()
-	if err != nil {
-		return nil, err
+func (c *Command) start(ctx context.Context, started *shops.Undo, r Report, say func(string, ...any)) (*ground, error) {
+	var opens []func(context.Context) (*testserver.Server, error)
+	if c.MySQL == "" {
+		opens = append(opens, testserver.OpenMySQL)
 	}
-	g := &ground{program: []string{self, "designs", "--seller"}}
-	dsn, addr, err := c.servers(ctx, started, progress)
+	if c.Redis == "" {
+		opens = append(opens, testserver.OpenRedis)
+	}
+	containers, err := testserver.OpenAll(ctx, opens...)
 	if err != nil {
 		return nil, fmt.Errorf("%w; without Docker, give servers with --mysql and --redis", err)
 	}
-	if g.one, err = connect(ctx, dsn, addr, started); err != nil || !c.Faults {
-		return g, err
+	started.Later(containers.Close)
+	say("servers in containers: %v", containers)
+	dsn, addr := c.MySQL, c.Redis
+	if dsn == "" {
+		dsn, err = containers[0].NewSchema(ctx, "shop")
 	}
-	if c.Redis != "" {
-		keys, err := g.one.Redis.InfoMap(ctx, "Keyspace").Result()
-		if err == nil && len(keys["Keyspace"]) > 0 {
-			err = errors.New("--redis: it has keys, which would be deleted; give a Redis for tests, or empty it by FLUSHALL")
-		}
-		if err != nil {
-			return nil, err
+	if addr == "" {
+		addr = containers[len(containers)-1].Addr()
+	}
+	g := new(ground)
+	if err == nil {
+		g.one, err = connect(ctx, dsn, addr, started)
+	}
+	switch {
+	case err != nil || !c.Faults:
+	case c.Redis != "":
+		keys, failed := g.one.Redis.InfoMap(ctx, "Keyspace").Result()
+		if failed != nil || len(keys["Keyspace"]) > 0 {
+			return nil, cmp.Or(failed, errors.New("--redis: it has keys, which faults would delete; give an empty Redis for tests"))
 		}
 		started.Later(func() error { return g.one.Redis.FlushAll(context.WithoutCancel(ctx)).Err() })
-	} else if slices.ContainsFunc(r.Designs, func(row *Row) bool { return row.Redis }) {
+	case slices.ContainsFunc(r.Designs, func(row *Row) bool { return row.Redis }):
 		if g.sentinel, err = testserver.OpenRedisSentinel(ctx); err != nil {
 			return nil, err
 		}
 		started.Later(g.sentinel.Close)
-		progress("%v, with replicas and Sentinels", g.sentinel)
 		g.group, err = connect(ctx, dsn, g.sentinel.URL, started)
 	}
 	return g, err
-}
-
-// servers returns the addresses of the servers that were given, and of those that it starts in containers.
-func (c *Command) servers(ctx context.Context, started *shops.Undo, progress func(string, ...any)) (dsn, addr string, err error) {
-	dsn, addr = c.MySQL, c.Redis
-	if dsn == "" {
-		server, err := testserver.OpenMySQL(ctx)
-		if err != nil {
-			return "", "", err
-		}
-		started.Later(server.Close)
-		progress("%v", server)
-		if dsn, err = server.NewSchema(ctx, "shop"); err != nil {
-			return "", "", err
-		}
-	}
-	if addr == "" {
-		server, err := testserver.OpenRedis(ctx)
-		if err != nil {
-			return "", "", err
-		}
-		started.Later(server.Close)
-		progress("%v", server)
-		addr = server.Addr()
-	}
-	return dsn, addr, nil
 }
 
 // connect opens the database, whose schema it brings up to date, and Redis.
@@ -242,17 +216,15 @@ func connect(ctx context.Context, dsn, addr string, opened *shops.Undo) (on Serv
 	if _, err := db.Migrate(ctx); err != nil {
 		return on, err
 	}
-	// A connection for the consumer of each of 64 SKUs, and for the buyers. A script that has run unseen must not run again.
-	address, query := "redis://"+strings.TrimPrefix(addr, "redis://"), "?pool_size=128&max_retries=-1"
-	if strings.Contains(address, "?") {
-		query = "&" + query[1:]
-	}
+	// Connections for the consumers of 64 SKUs, and for buyers. A script that has run unseen must not run again.
+	host, query, _ := strings.Cut(strings.TrimPrefix(addr, "redis://"), "?")
+	address := "redis://" + host + "?pool_size=128&max_retries=-1&" + query
 	reached, cancel := context.WithTimeout(ctx, 10*time.Second)
 	defer cancel()
-	client, err := new(app.Parts).OpenRedis(reached, address+query)
+	client, err := new(app.Parts).OpenRedis(reached, address)
 	if err != nil {
 		return on, err
 	}
 	opened.Later(client.Close)
-	return Servers{dsn, addr, db.DB(), client}, nil
+	return Servers{dsn, addr, db, db.DB(), client}, nil
 }

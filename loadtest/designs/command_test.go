@@ -47,7 +47,7 @@ func TestCommand_usage(t *testing.T) {
 // The table has a row for each design, a figure for each case, and a dash for carts that a design cannot sell.
 func TestCommand_table(t *testing.T) {
 	t.Parallel()
-	out, err := run(t, "--only=queue-per-sku,buckets,lanes", "--length=100ms", "--no-faults",
+	out, err := run(t, "--only=queue-per-sku,buckets,lanes", "--length=300ms", "--no-faults",
 		"--mysql="+testserver.MySQL(t), "--redis="+ownRedis(t))
 	testserver.Must(t, err)
 	t.Log(out)

@@ -58,9 +58,7 @@ func open(t *testing.T, on Servers, d Design, units ...int64) (s Seller, skus []
 		stock[skus[i]] = n
 	}
 	testserver.Must(t, d.putUpForSale(t.Context(), on, stock))
-	s, err := d.open(t.Context(), on)
-	testserver.Must(t, err)
-	return s, skus
+	return d.open(t.Context(), on), skus
 }
 
 // each runs a test for each design that is chosen.
@@ -160,6 +158,7 @@ func TestUnitRows_pool(t *testing.T) {
 	t.Parallel()
 	on := setup(t)
 	s, skus := open(t, on, design("unit-rows"), poolSize+90)
+	testserver.Must(t, fillPool(t.Context(), on.DB, skus[0]))
 	_, err := on.DB.ExecContext(t.Context(), "DELETE FROM design_units WHERE sku = ? AND unit >= 10", skus[0])
 	testserver.Must(t, err)
 	if sold := crowdBuys(t, s, 2, skus[0]); sold != 100 {
@@ -175,6 +174,7 @@ func TestUnitRows_rolledBack(t *testing.T) {
 	on := setup(t)
 	for name, want := range map[string]bool{"unit-rows-naive": false, "unit-rows": true} {
 		s, skus := open(t, on, design(name), 1)
+		testserver.Must(t, fillPool(t.Context(), on.DB, skus[0]))
 		held, err := on.DB.BeginTx(t.Context(), nil)
 		testserver.Must(t, err)
 		_, err = held.ExecContext(t.Context(), "DELETE FROM design_units WHERE sku = ?", skus[0])
@@ -223,9 +223,7 @@ func TestStream_crashed(t *testing.T) {
 		t.Fatalf("read %+v, %v, want 3 entries", entries, err)
 	}
 	testserver.Must(t, crashed.insert(t.Context(), orders[:1]))
-	s, err := d.Open(t.Context(), on)
-	testserver.Must(t, err)
-	testserver.Must(t, s.Close())
+	testserver.Must(t, d.open(t.Context(), on).Close())
 	wantRows(t, on, skus[0], 3)
 	if left, err := on.Redis.Get(t.Context(), countKey(skus[0])).Int(); err != nil || left != 7 {
 		t.Errorf("Redis counts %d units, %v, want 7", left, err)

@@ -9,7 +9,6 @@ import (
 	"example.com/shop/internal/order"
 	"example.com/shop/internal/order/batch"
 	"example.com/shop/internal/order/strategy"
-	"example.com/shop/internal/store"
 	"example.com/shop/loadtest/shops"
 )
 
@@ -24,14 +23,9 @@ func ours(name string) Design {
 		About:  "This shop: all orders that wait, of any SKUs, in one transaction; " + leases + ".",
 		Source: "internal/order/batch",
 		Carts:  true,
-		Open: func(ctx context.Context, on Servers) (Seller, error) {
-			db, err := store.MySQL(ctx, on.DSN, store.Options{})
-			if err != nil {
-				return Seller{}, err
-			}
+		Open: func(_ context.Context, on Servers) Seller {
 			var started shops.Undo
-			started.Later(db.Close)
-			config := batch.Config{Shop: strategy.Shop{Store: db}}
+			config := batch.Config{Shop: strategy.Shop{Store: on.Store}}
 			if name == "lanes" {
 				locker := lock.New(lock.NewRedis(on.Redis), lock.Options{})
 				started.Later(locker.Close)
@@ -40,18 +34,16 @@ func ours(name string) Design {
 			}
 			seller := batch.New(config)
 			started.Later(func() error { seller.Close(); return nil })
-			return Seller{buyFrom(order.New(order.Config{Store: db, Strategy: seller, Ends: seller})), started.Close}, nil
+			orders := order.New(order.Config{Store: on.Store, Strategy: seller, Ends: seller})
+			buy := func(ctx context.Context, o Order) error {
+				lines := order.Map(o.SKUs, func(sku string) order.Line { return order.Line{SKU: sku, Units: 1} })
+				_, _, err := orders.Place(ctx, order.Request{Buyer: o.Buyer, Key: o.ID, Lines: lines})
+				if errors.Is(err, order.ErrSoldOut) {
+					return errSoldOut
+				}
+				return err
+			}
+			return Seller{buy, started.Close}
 		},
-	}
-}
-
-func buyFrom(orders *order.Service) func(context.Context, Order) error {
-	return func(ctx context.Context, o Order) error {
-		lines := order.Map(o.SKUs, func(sku string) order.Line { return order.Line{SKU: sku, Units: 1} })
-		_, _, err := orders.Place(ctx, order.Request{Buyer: o.Buyer, Key: o.ID, Lines: lines})
-		if errors.Is(err, order.ErrSoldOut) {
-			return errSoldOut
-		}
-		return err
 	}
 }

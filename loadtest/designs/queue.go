@@ -14,16 +14,16 @@ import (
 // queuePerSKU has a list in Redis for each SKU, and one consumer for each list, so that nobody competes for the SKU's
 // row. The consumer takes all orders that wait, up to 64, decides them against the row by one transaction, and answers.
 //
-// The cost: a buyer waits for two hops, an order lost with Redis is never answered, and a cart has no queue of its
-// own. Several instances need one consumer for each SKU among them, by a lease.
+// The cost: an order lost with Redis is never answered, a cart has no queue of its own, and several instances have to
+// elect the consumer of each SKU.
 func queuePerSKU() Design {
 	return Design{
 		Name:   "queue-per-sku",
 		About:  "A list in Redis for each SKU; its one consumer decides against the database row, in batches.",
 		Source: "as articles on message queues in flash sales describe it",
-		Open: func(_ context.Context, on Servers) (Seller, error) {
+		Open: func(_ context.Context, on Servers) Seller {
 			s := &queues{on: on}
-			return Seller{s.buy, s.close}, nil
+			return Seller{s.buy, s.close}
 		},
 	}
 }

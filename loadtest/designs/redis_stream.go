@@ -16,10 +16,8 @@ import (
 // inStream lets Redis decide. A script takes the units and appends the order to a Stream, in one step. A writer reads
 // the Stream as a consumer group, inserts up to 256 orders by one transaction, and acknowledges them with XACK.
 //
-// The cost: two places know what is sold. If the buyer is answered as soon as the script has run, an order is only as
-// safe as the memory of one Redis. If the buyer is answered after the INSERT, nothing that was acknowledged can be
-// lost, and the buyer waits as long as in a batch of the database. The UPDATE is guarded, so that a Redis that has
-// forgotten sales does not oversell: the writer then refuses orders, which the early buyers already believe to have.
+// The cost: two places know what is sold. An early answer is only as safe as the memory of one Redis; a late one waits
+// for the INSERT. If Redis has forgotten sales, the guarded UPDATE refuses orders that early buyers believe to have.
 func inStream(answered string) Design {
 	before := map[string]string{"early": "before", "late": "after"}[answered]
 	return Design{
@@ -29,25 +27,24 @@ func inStream(answered string) Design {
 		Wrong:  answered == "early",
 		Carts:  true,
 		Redis:  true,
-		Open: func(ctx context.Context, on Servers) (Seller, error) {
+		Open: func(ctx context.Context, on Servers) Seller {
 			s := &stream{on: on, key: "designs:orders:" + answered}
 			s.clerks.Go(func() { s.failed = s.write(context.WithoutCancel(ctx)) })
 			if answered == "early" {
-				return Seller{s.take, s.close}, nil
+				return Seller{s.take, s.close}
 			}
 			late := func(ctx context.Context, o Order) error {
 				return s.await(ctx, o, func() error { return s.take(ctx, o) })
 			}
-			return Seller{late, s.close}, nil
+			return Seller{late, s.close}
 		},
 	}
 }
 
 type stream struct {
-	desk   // its clerk is the writer
-	on     Servers
-	key    string
-	failed error // why the writer ended before everything was written
+	desk // its clerk is the writer
+	on   Servers
+	key  string
 }
 
 func countKey(sku string) string { return "designs:count:" + sku }
@@ -77,39 +74,28 @@ func (s *stream) take(ctx context.Context, o Order) error {
 		case answer == 0:
 			return errSoldOut
 		}
-		if err := s.count(ctx, o.SKUs); err != nil {
-			return err
+		// Redis has not counted these SKUs, or has forgotten. The database does not know what the writer has not written.
+		for _, sku := range o.SKUs {
+			var left int64
+			err := s.on.DB.QueryRowContext(ctx, "SELECT available FROM skus WHERE name = ?", sku).Scan(&left)
+			if err == nil {
+				err = s.on.Redis.SetNX(ctx, countKey(sku), left, 0).Err()
+			}
+			if err != nil {
+				return err
+			}
 		}
 	}
 }
 
-// count loads counts that Redis does not have, or has lost, from the database, which does not know yet what the writer
-// has not written.
-func (s *stream) count(ctx context.Context, skus []string) error {
-	for _, sku := range skus {
-		var left int64
-		err := s.on.DB.QueryRowContext(ctx, "SELECT available FROM skus WHERE name = ?", sku).Scan(&left)
-		if err == nil {
-			err = s.on.Redis.SetNX(ctx, countKey(sku), left, 0).Err()
-		}
-		if err != nil {
-			return fmt.Errorf("load the count of SKU %q: %w", sku, err)
-		}
-	}
-	return nil
-}
-
-const (
-	writers   = "writers" // the consumer group
-	batchSize = 256
-)
+const writers = "writers" // the consumer group
 
 // write inserts what the Stream brings until Close, and then until nothing is left. At first, and after an error, it
 // begins with the entries that were read before and not acknowledged. An error after Close ends it.
 func (s *stream) write(ctx context.Context) error {
 	const unacknowledged, fresh = "0", ">"
 	for from := unacknowledged; ; {
-		if from == unacknowledged { // at first, and after a FLUSHALL, there is no Stream; if this fails, the read does as well
+		if from == unacknowledged { // there may be no Stream; if this fails, the read does as well
 			_ = s.on.Redis.XGroupCreateMkStream(ctx, s.key, writers, "0").Err()
 		}
 		n, err := s.insertNext(ctx, from)
@@ -131,7 +117,7 @@ func (s *stream) write(ctx context.Context) error {
 // ones.
 func (s *stream) insertNext(ctx context.Context, from string) (n int, err error) {
 	read, err := s.on.Redis.XReadGroup(ctx, &redis.XReadGroupArgs{
-		Streams: []string{s.key, from}, Group: writers, Consumer: "writer", Count: batchSize, Block: 50 * time.Millisecond,
+		Streams: []string{s.key, from}, Group: writers, Consumer: "writer", Count: 256, Block: 50 * time.Millisecond,
 	}).Result()
 	if errors.Is(err, redis.Nil) { // nothing came
 		return 0, nil
@@ -191,9 +177,4 @@ func (s *stream) insert(ctx context.Context, orders []Order) error {
 	}
 	s.answer(err, orders...)
 	return nil
-}
-
-func (s *stream) close() error {
-	_ = s.desk.close()
-	return s.failed
 }

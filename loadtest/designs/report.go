@@ -1,15 +1,19 @@
 package designs
 
 import (
+	"context"
 	_ "embed"
+	"errors"
 	"fmt"
 	"html/template"
 	"io"
+	"maps"
 	"slices"
-	"strings"
+	"sync/atomic"
 	"time"
 
 	"github.com/dustin/go-humanize"
+	"github.com/google/uuid"
 	"github.com/jedib0t/go-pretty/v6/table"
 
 	"example.com/shop/internal/order"
@@ -28,45 +32,135 @@ type Report struct {
 // Row is a design with its figures.
 type Row struct {
 	Design
-	Load   map[string]float64 `json:"load"`   // names have the unit; a case that the design cannot sell is missing
-	Errors []string           `json:"errors"` // of buyers: of each case how many, and the first
-	Tries  int                `json:"tries"`  // a design that is known to be wrong is tried again when it shows nothing
-	Faults []Outcome          `json:"faults"`
-
-	// Verdict is what went wrong in any of the faults: in which, is a matter of moments. Empty without faults.
-	Verdict string `json:"verdict"`
+	Load    map[string]float64 `json:"load"`   // names have the unit; a case that the design cannot sell is missing
+	Errors  []string           `json:"errors"` // of buyers: of each case how many, and the first
+	Tries   int                `json:"tries"`  // a design that is known to be wrong is tried again when it shows nothing
+	Faults  []Outcome          `json:"faults"`
+	Verdict string             `json:"verdict"` // what went wrong in any of the faults; empty without faults
 }
 
-// unlike names the designs that were not as they are known to be.
-func (r Report) unlike() (names []string) {
-	for _, one := range r.Designs {
-		if one.Verdict != "" && (one.Verdict != unharmed) != one.Wrong {
-			names = append(names, one.Name)
+// loadCase is a crowd, and what it wants.
+type loadCase struct {
+	name, figure        string // in the table, and in the JSON
+	skus, buyers, lines int
+	units               int64 // of each SKU
+}
+
+const (
+	plenty = 100_000_000                         // units, more than any case sells
+	scarce = 1_000                               // units, soon sold out: refusals are counted
+	hot    = "orders_per_second_1_sku_64_buyers" // the figure that the picture shows
+)
+
+func loadCases() []loadCase {
+	return []loadCase{
+		{"1 SKU, 64", hot, 1, 64, 1, plenty},
+		{"1 SKU, 512", "orders_per_second_1_sku_512_buyers", 1, 512, 1, plenty},
+		{"64 SKUs, 64", "orders_per_second_64_skus_64_buyers", 64, 64, 1, plenty},
+		{"64 SKUs, 512", "orders_per_second_64_skus_512_buyers", 64, 512, 1, plenty},
+		{"carts, 64", "orders_per_second_carts_of_3_64_buyers", 64, 64, 3, plenty},
+		{"refused", "refusals_per_second_64_buyers", 1, 64, 1, scarce},
+	}
+}
+
+// measure lets the crowd of a case buy fresh SKUs from the design, and adds what came of it to the row. Answers count
+// after half a second of warm-up.
+func (row *Row) measure(ctx context.Context, on Servers, c loadCase, length time.Duration) error {
+	units := map[string]int64{}
+	for range c.skus {
+		units[uuid.NewString()] = c.units
+	}
+	if err := row.putUpForSale(ctx, on, units); err != nil {
+		return err
+	}
+	seller := row.open(ctx, on)
+	var problem atomic.Value
+	answers := map[string]*atomic.Int64{sold: {}, refused: {}, failed: {}}
+	count := func(r receipt) {
+		answers[r.Answer].Add(1)
+		if r.Answer == failed {
+			problem.CompareAndSwap(nil, r.Reason)
 		}
 	}
-	return names
+	buyers, measured := crowd{seller, slices.Sorted(maps.Keys(units)), c.buyers, c.lines}, sold
+	if c.units == scarce {
+		buyers.run(ctx, func(r receipt) bool { count(r); return answers[refused].Load() == 0 })
+		row.Load["unsold_units"], measured = float64(scarce-answers[sold].Load()), refused
+	}
+	var inTime atomic.Int64
+	from := time.Now().Add(min(length, 500*time.Millisecond))
+	to := from.Add(length)
+	buyers.run(ctx, func(r receipt) bool {
+		if count(r); r.Answer == measured && r.Answered.After(from) && r.Answered.Before(to) {
+			inTime.Add(1)
+		}
+		return r.Answered.Before(to)
+	})
+	row.Load[c.figure] = float64(inTime.Load()) / length.Seconds()
+	ended := time.Now()
+	err := errors.Join(seller.Close(), context.Cause(ctx))
+	row.Load["behind_seconds"] = max(row.Load["behind_seconds"], time.Since(ended).Seconds())
+	if n := answers[failed].Load(); n > 0 {
+		text := fmt.Sprintf("%s, %s: %d errors, the first: %.200v", row.Name, c.name, n, problem.Load())
+		row.Errors = append(row.Errors, text)
+	}
+	return err
 }
 
-// write writes the tables.
-func (r Report) write(out io.Writer) error {
-	var broken []Outcome
-	var problems, tasks []string
+// asKnown returns an error if a right design was harmed, or a wrong one was not.
+func (r Report) asKnown() (err error) {
 	for _, one := range r.Designs {
-		broken, problems = append(broken, one.Faults...), append(problems, one.Errors...)
+		if one.Verdict != "" && (one.Verdict != unharmed) != one.Wrong {
+			err = errors.Join(err, fmt.Errorf("%s is not as it is known to be: its verdict is %s", one.Name, one.Verdict))
+		}
+	}
+	return err
+}
+
+// write writes the tables, and below them the errors of buyers and what an operator has to do.
+func (r Report) write(out io.Writer) error {
+	header := table.Row{"design"}
+	for _, c := range loadCases() {
+		header = append(header, c.name)
+	}
+	header = append(header, "unsold", "behind", "verdict")
+	var loads, faults []table.Row
+	var notes []string
+	for _, one := range r.Designs {
+		name, row := one.starred(), table.Row{one.starred()}
+		for _, c := range loadCases() {
+			cell := "-"
+			if perSecond, measured := one.Load[c.figure]; measured {
+				cell = thousands(perSecond)
+			}
+			row = append(row, cell)
+		}
+		behind := fmt.Sprintf("%.1fs", one.Load["behind_seconds"])
+		loads = append(loads, append(row, int64(one.Load["unsold_units"]), behind, one.Verdict))
+		notes = append(notes, one.Errors...)
 		for _, o := range one.Faults {
-			if o.Operator != unharmed {
-				tasks = append(tasks, fmt.Sprintf("%s, %s: %s.", one.Name, o.Fault, o.Operator))
+			again := "-"
+			if o.Seconds != nil {
+				again = fmt.Sprintf("%.1fs", *o.Seconds)
+			}
+			faults = append(faults, table.Row{
+				name, o.Fault, o.Supplied, o.Acknowledged, o.Lost, o.Oversold, o.Undersold, o.Left, again, o.Verdict,
+			})
+			if name = ""; o.Operator != unharmed {
+				notes = append(notes, fmt.Sprintf("%s, %s: an operator has to %s.", one.Name, o.Fault, o.Operator))
 			}
 		}
 	}
-	parts := []string{r.servers() + "\n", tabulate(loadColumns(), r.Designs, 2) + strings.Join(problems, "\n")}
-	if broken != nil {
-		parts = append(parts, tabulate(faultColumns(), broken, 3))
+	text := r.servers() + "\n\n" + stats.Table(header, loads, 2, len(header)-1)
+	if faults != nil {
+		text += "\n" + stats.Table(table.Row{
+			"design", "fault", "units", "orders", "lost", "oversold", "undersold", "left", "again", "verdict",
+		}, faults, 3, 9)
 	}
-	if tasks != nil {
-		parts = append(parts, "What an operator has to do:\n"+strings.Join(tasks, "\n")+"\n")
+	for _, note := range notes {
+		text += "\n" + note
 	}
-	_, err := io.WriteString(out, strings.Join(parts, "\n"))
+	_, err := io.WriteString(out, text+"\n")
 	return err
 }
 
@@ -74,64 +168,6 @@ func (r Report) write(out io.Writer) error {
 func (r Report) servers() string {
 	m := r.Machine
 	return fmt.Sprintf("%s, %d cores; %s; %s", m.CPUModel, m.CPUs, m.DatabaseVersion, m.RedisVersion)
-}
-
-// column is a column of a table, and its line in the help.
-type column[T any] struct {
-	name, about string
-	show        func(T) any
-}
-
-// tabulate is a table, whose columns from this one to the last but one stand at the right.
-func tabulate[T any](columns []column[T], all []T, from int) string {
-	var header table.Row
-	rows := make([]table.Row, len(all))
-	for _, c := range columns {
-		header = append(header, c.name)
-		for i, one := range all {
-			rows[i] = append(rows[i], c.show(one))
-		}
-	}
-	return stats.Table(header, rows, from, len(columns)-1)
-}
-
-func loadColumns() []column[*Row] {
-	columns := []column[*Row]{{"design", "its name", func(r *Row) any { return r.starred() }}}
-	for _, c := range loadCases() {
-		columns = append(columns, column[*Row]{c.name, c.about, func(r *Row) any {
-			if perSecond, measured := r.Load[c.figure]; measured {
-				return thousands(perSecond)
-			}
-			return "-"
-		}})
-	}
-	return append(columns, []column[*Row]{
-		{"unsold", "units of these 1,000 that were for sale when the first buyer was refused",
-			func(r *Row) any { return int64(r.Load["unsold_units"]) }},
-		{"behind", "from the last answer until the last order was written",
-			func(r *Row) any { return fmt.Sprintf("%.1fs", r.Load["behind_seconds"]) }},
-		{"verdict", "what went wrong in any of the faults", func(r *Row) any { return r.Verdict }},
-	}...)
-}
-
-func faultColumns() []column[Outcome] {
-	return []column[Outcome]{
-		{"design", "its name", func(o Outcome) any { return o.design.starred() }},
-		{"fault", "its name", func(o Outcome) any { return o.Fault }},
-		{"units", "the supply", func(o Outcome) any { return o.Supplied }},
-		{"orders", "acknowledged orders", func(o Outcome) any { return o.Acknowledged }},
-		{"lost", "acknowledged orders without a row", func(o Outcome) any { return o.Lost }},
-		{"oversold", "units in orders above the supply", func(o Outcome) any { return o.Oversold }},
-		{"undersold", "units for sale when a buyer was told that the SKU is sold out", func(o Outcome) any { return o.Undersold }},
-		{"left", "units that nobody had bought in the end", func(o Outcome) any { return o.Left }},
-		{"again", "the longest time without a sale, from the fault on; - if nothing was sold after it", func(o Outcome) any {
-			if o.Seconds == nil {
-				return "-"
-			}
-			return fmt.Sprintf("%.1fs", *o.Seconds)
-		}},
-		{"verdict", "what went wrong", func(o Outcome) any { return o.Verdict }},
-	}
 }
 
 func thousands(perSecond float64) string { return humanize.Comma(int64(perSecond)) }
@@ -149,24 +185,16 @@ var picture string
 
 // writeSVG draws a bar of orders/s for each design, and beside it what each fault broke.
 func (r Report) writeSVG(w io.Writer) error {
-	type bar struct {
-		Name, Rate string
-		Width      int      // in pixels
-		Broken     []string // by each fault
-	}
-	fastest := 1.0
-	for _, one := range r.Designs {
-		fastest = max(fastest, one.Load[hot])
-	}
 	names := order.Map(allFaults(), func(f fault) string { return f.name })
-	var bars []bar
-	for _, one := range r.Designs {
-		rate := one.Load[hot]
+	rates := order.Map(r.Designs, func(one *Row) float64 { return one.Load[hot] })
+	var bars []map[string]any
+	for i, one := range r.Designs {
 		broken := slices.Repeat([]string{"-"}, len(names))
 		for _, o := range one.Faults {
 			broken[slices.Index(names, o.Fault)] = o.Verdict
 		}
-		bars = append(bars, bar{one.Name, thousands(rate), int(250 * rate / fastest), broken})
+		width := int(250 * rates[i] / max(1, slices.Max(rates))) // in pixels
+		bars = append(bars, map[string]any{"Name": one.Name, "Rate": thousands(rates[i]), "Width": width, "Broken": broken})
 	}
 	at := func(first, step, i int) int { return first + step*i }
 	t, err := template.New("").Funcs(template.FuncMap{"at": at}).Parse(picture)

@@ -35,7 +35,7 @@ func TestJudge(t *testing.T) {
 		what     string
 		receipts []receipt
 		rows     string // orders in the database
-		left     int    // buyers who were turned away
+		left     int64  // buyers who were turned away
 		want     string
 	}{
 		{"each unit is in an acknowledged order", answers(append(ten, refused)...), "1 2 3 4 5 6 7 8 9 10",
@@ -53,13 +53,10 @@ func TestJudge(t *testing.T) {
 		{"no answer after the fault", answers(sold), "1", 0, "stands still"},
 		{"it still sells when the time is over", answers(sold, sold), "1 2", 0, unharmed},
 	} {
-		rows := map[string]bool{}
-		for _, order := range strings.Fields(c.rows) {
-			rows[order] = true
-		}
 		broken := time.Unix(1000, 0).Add(1500 * time.Microsecond)
-		sale := &sale{supply: 10, receipts: c.receipts, left: c.left, broken: broken, healed: broken}
-		if o := sale.judge(rows); o.Verdict != c.want {
+		sale := &sale{supply: 10, receipts: c.receipts, broken: broken, healed: broken}
+		sale.left.Store(c.left)
+		if o := sale.judge(strings.Fields(c.rows)); o.Verdict != c.want {
 			t.Errorf("%s: got %q, want %q: %+v", c.what, o.Verdict, c.want, o)
 		}
 	}
@@ -110,14 +107,14 @@ func TestReport_files(t *testing.T) {
 	}
 	var tables strings.Builder
 	testserver.Must(t, aReport().write(&tables))
-	if !strings.Contains(tables.String(), "redis-stream-early, failover: count.\n") {
+	if !strings.Contains(tables.String(), "redis-stream-early, failover: an operator has to count.\n") {
 		t.Errorf("want the task of the operator in\n%s", &tables)
 	}
 }
 
 // A right design that was harmed is not as it is known to be, nor is a wrong one that was not. A design that met no
 // fault is not judged.
-func TestReport_unlike(t *testing.T) {
+func TestReport_asKnown(t *testing.T) {
 	t.Parallel()
 	right, wrong := Design{}, Design{Wrong: true}
 	r := Report{Designs: []*Row{
@@ -127,7 +124,8 @@ func TestReport_unlike(t *testing.T) {
 	for i, one := range r.Designs {
 		one.Name = []string{"right", "harmed", "wrong", "not caught", "not broken"}[i]
 	}
-	if got := r.unlike(); !slices.Equal(got, []string{"harmed", "not caught"}) {
-		t.Errorf("got %q", got)
+	want := "harmed is not as it is known to be: its verdict is lost\nnot caught is not as it is known to be: its verdict is nothing"
+	if err := r.asKnown(); err == nil || err.Error() != want {
+		t.Errorf("got %v, want %s", err, want)
 	}
 }

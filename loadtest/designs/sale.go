@@ -1,14 +1,23 @@
 package designs
 
 import (
+	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
+	"math/rand/v2"
+	"os"
 	"os/exec"
 	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
 	"time"
+
+	"github.com/google/uuid"
 
 	"example.com/shop/internal/order"
 	"example.com/shop/internal/testserver"
@@ -17,7 +26,6 @@ import (
 
 const (
 	saleBuyers = 64               // buyers of the one SKU
-	standstill = 8 * time.Second  // without an answer: the seller stands still
 	saleLimit  = 20 * time.Second // for the part of a sale before a fault, and for the part after it
 	stopLimit  = time.Minute      // for a seller that is asked to end: its writer may be behind
 	tries      = 10               // of a design that is known to be wrong
@@ -28,45 +36,48 @@ type ground struct {
 	one      Servers                // this Redis is emptied
 	group    Servers                // with a Redis that Sentinels replace
 	sentinel *testserver.RedisGroup // of the group; without it, no failover takes place
-	program  []string               // the command line of a seller's process, which calls sell
 }
 
-// fault is what is broken when a third of the units are sold.
+// fault is what is broken in the middle of a sale.
 type fault struct {
 	name, about string
-	redis       bool // it is for designs where Redis decides, and takes place on the group
+	redis       bool             // it is for designs where Redis decides, and takes place on the group
+	moment      func(*sale) bool // when it happens, of a sale that has sold a third of the units
 	does        func(*sale, context.Context) error
 }
 
 func allFaults() []fault {
+	now := func(*sale) bool { return true }
+	atTheEnd := func(s *sale) bool { return s.left.Load() > 0 } // orders that are not committed roll back then
+	unheard := func(s *sale) bool { return s.sold.Load() >= s.supply*7/12 }
+	flush := func(s *sale, ctx context.Context) error { return s.on.Redis.FlushAll(ctx).Err() }
+	failOver := func(s *sale, ctx context.Context) error { return s.sentinel.FailOver(ctx) }
 	return []fault{
-		{"kill -9", "the process is killed and started again", false, (*sale).restart},
-		{"kill -9 at the end", "so it is when the first buyer has been told that the SKU is sold out", false,
-			(*sale).restartAtTheEnd},
-		{"FLUSHALL", "Redis forgets everything, as without persistence in a restart", false, (*sale).flushRedis},
-		{"failover", "Redis is replaced by a replica that was cut off before; where Redis decides", true, (*sale).failOver},
+		{"kill -9", "the process is killed and started again", false, now, (*sale).restart},
+		{"kill -9 at the end", "so it is when a buyer is told that the SKU is sold out", false, atTheEnd, (*sale).restart},
+		{"FLUSHALL", "Redis forgets everything, as without persistence in a restart", false, now, flush},
+		{"failover", "Redis is replaced by a replica that was cut off before; where Redis decides", true, unheard, failOver},
 	}
 }
 
-// breakAll sells by a design once for each fault, which it meets in the middle of the sale. A design that is known to be
-// wrong is tried again if it shows nothing. It returns the outcomes of the last try.
-func (g *ground) breakAll(ctx context.Context, d Design, supply int64) (outcomes []Outcome, try int, err error) {
-	for try = 1; ; try++ {
-		outcomes = nil
+// breakAll sells by a design once for each fault, and writes the outcomes to its row. A design that is known to be
+// wrong is tried again if it shows nothing: the last try counts.
+func (g *ground) breakAll(ctx context.Context, row *Row, supply int64) error {
+	for again := true; again; again = row.Wrong && row.Verdict == unharmed && row.Tries < tries {
+		row.Tries, row.Faults = row.Tries+1, nil
 		for _, f := range allFaults() {
-			if f.redis && (!d.Redis || g.sentinel == nil) {
+			if f.redis && (!row.Redis || g.sentinel == nil) {
 				continue
 			}
-			o, err := g.breakBy(ctx, d, f, supply)
+			o, err := g.breakBy(ctx, row.Design, f, supply)
 			if err != nil {
-				return nil, try, fmt.Errorf("%s, %s: %w", d.Name, f.name, err)
+				return fmt.Errorf("%s, %s: %w", row.Name, f.name, err)
 			}
-			outcomes = append(outcomes, o)
+			row.Faults = append(row.Faults, o)
 		}
-		if verdict, _ := verdictOf(outcomes...); try == tries || !d.Wrong || verdict != unharmed {
-			return outcomes, try, nil
-		}
+		row.Verdict, _ = verdictOf(row.Design, row.Faults...)
 	}
+	return nil
 }
 
 // sale is one sale with a fault.
@@ -78,10 +89,12 @@ type sale struct {
 	sku    string
 	supply int64
 
-	running  *process
-	receipts []receipt
-	sold     int64
-	left     int // buyers of the running process who were told that the SKU is sold out
+	seller   *exec.Cmd
+	ended    chan struct{} // closed when the seller has ended
+	log      testserver.LogBuffer
+	receipts []receipt // complete when the seller has ended
+	sold     atomic.Int64
+	left     atomic.Int64 // buyers of the seller who were told that the SKU is sold out
 
 	broken, healed time.Time // when the fault began, and when the seller could go on
 }
@@ -105,9 +118,16 @@ func (g *ground) breakBy(ctx context.Context, d Design, f fault, supply int64) (
 	if err := s.start(ctx); err != nil {
 		return o, err
 	}
-	defer func() { _ = s.end(s.running.Process.Kill) }() // unless it has ended
-	if err := s.sellUnits(ctx, supply/3); err != nil {
-		return o, err
+	defer func() { s.end(os.Kill) }()
+	s.await(ctx, func() bool { return s.sold.Load() >= supply/3 })
+	if f.redis { // the units that are sold from now on only the master knows of
+		if err := g.sentinel.CutReplicas(ctx); err != nil {
+			return o, err
+		}
+	}
+	s.await(ctx, func() bool { return f.moment(s) })
+	if s.sold.Load() < supply/3 || !f.moment(s) {
+		return o, fmt.Errorf("%d units were sold before the fault: %s", s.sold.Load(), &s.log)
 	}
 	s.broken = time.Now()
 	if err := f.does(s, ctx); err != nil {
@@ -115,11 +135,10 @@ func (g *ground) breakBy(ctx context.Context, d Design, f fault, supply int64) (
 	}
 	s.healed = time.Now()
 	// A seller that has forgotten what it sold may sell for ever.
-	if err := s.collect(ctx, func() bool { return s.left == saleBuyers || s.sold > 2*supply }); err != nil {
-		return o, err
-	}
-	if err := s.stop(); err != nil {
-		return o, err
+	s.await(ctx, func() bool { return s.left.Load() == saleBuyers || s.sold.Load() > 2*supply })
+	s.end(os.Interrupt)
+	if !s.seller.ProcessState.Success() {
+		return o, fmt.Errorf("the seller ended: %v, %s", s.seller.ProcessState, &s.log)
 	}
 	rows, err := s.rows(ctx)
 	return s.judge(rows), err
@@ -127,176 +146,85 @@ func (g *ground) breakBy(ctx context.Context, d Design, f fault, supply int64) (
 
 // restart kills the seller's process and starts it anew.
 func (s *sale) restart(ctx context.Context) error {
-	if err := s.end(s.running.Process.Kill); err != nil {
-		return err
-	}
-	s.left = 0
+	s.end(os.Kill)
 	return s.start(ctx)
 }
 
-// restartAtTheEnd kills the seller when it has told the first buyer that the SKU is sold out. Orders that are not
-// committed roll back, and their units are for sale again.
-func (s *sale) restartAtTheEnd(ctx context.Context) error {
-	if err := s.collect(ctx, func() bool { return s.left > 0 }); err != nil {
-		return err
-	}
-	s.broken = time.Now()
-	return s.restart(ctx)
-}
-
-// flushRedis is the operator who types FLUSHALL, or a Redis without persistence that was started again.
-func (s *sale) flushRedis(ctx context.Context) error { return s.on.Redis.FlushAll(ctx).Err() }
-
-// failOver cuts the replicas off, lets a quarter of the units be sold on the master that only it knows of, and replaces
-// the master by a replica.
-func (s *sale) failOver(ctx context.Context) error {
-	if err := s.sentinel.CutReplicas(ctx); err != nil {
-		return err
-	}
-	if err := s.sellUnits(ctx, s.sold+s.supply/4); err != nil {
-		return err
-	}
-	s.broken = time.Now()
-	return s.sentinel.FailOver(ctx)
-}
-
-// sellUnits returns when so many orders have been acknowledged since the beginning.
-func (s *sale) sellUnits(ctx context.Context, units int64) error {
-	err := s.collect(ctx, func() bool { return s.sold >= units })
-	if err == nil && s.sold < units {
-		err = fmt.Errorf("%d units were sold before the fault, want %d; the last answer: %+v",
-			s.sold, units, s.receipts[max(0, len(s.receipts)-1):])
-	}
-	return err
-}
-
-// collect takes receipts until there are enough, the seller stands still, or the limit has passed.
-func (s *sale) collect(ctx context.Context, enough func() bool) error {
-	over, heard := time.Now().Add(saleLimit), time.Now()
-	for !enough() {
-		left := min(time.Until(over), time.Until(heard.Add(standstill)))
-		if left <= 0 {
-			return nil
-		}
+// await returns when there are enough receipts, no more will come, or the limit has passed.
+func (s *sale) await(ctx context.Context, enough func() bool) {
+	for limit := time.Now().Add(saleLimit); !enough() && time.Now().Before(limit) && ctx.Err() == nil; {
 		select {
-		case r, ok := <-s.running.receipts:
-			if !ok {
-				return fmt.Errorf("the seller ended by itself: %s", &s.running.log)
-			}
-			if s.take(r); r.Answer != failed {
-				heard = time.Now()
-			}
-		case <-time.After(left):
-		case <-ctx.Done():
-			return ctx.Err()
+		case <-s.ended:
+			return
+		case <-time.After(100 * time.Microsecond):
 		}
 	}
-	return nil
-}
-
-func (s *sale) take(r receipt) {
-	s.receipts = append(s.receipts, r)
-	switch r.Answer {
-	case sold:
-		s.sold++
-	case refused:
-		s.left++
-	}
-}
-
-func (s *sale) start(ctx context.Context) (err error) {
-	s.running, err = startSeller(ctx, s.program, goods{s.design.Name, s.on.DSN, s.on.Address, s.sku})
-	return err
-}
-
-// stop asks the process to end, which it does when it has written all.
-func (s *sale) stop() error {
-	limit := time.AfterFunc(stopLimit, func() { _ = s.running.Process.Kill() })
-	defer limit.Stop()
-	err := s.end(s.running.stdin.Close)
-	if err == nil && !s.running.ProcessState.Exited() {
-		err = fmt.Errorf("the seller did not end within %v: %s", stopLimit, &s.running.log)
-	}
-	return err
-}
-
-// end ends the process, and takes its last receipts.
-func (s *sale) end(how func() error) error {
-	err := how()
-	for r := range s.running.receipts {
-		s.take(r)
-	}
-	return err
-}
-
-// process is a seller in a process of its own. It ends when its stdin is closed: at the latest with its parent.
-type process struct {
-	*exec.Cmd
-	stdin    io.WriteCloser
-	receipts chan receipt // closed when the process has ended
-	log      testserver.LogBuffer
 }
 
 // goods is what a seller's process reads from stdin: addresses may hold passwords.
 type goods struct{ Design, DSN, Address, SKU string }
 
-// startSeller starts a program that calls sell.
-func startSeller(ctx context.Context, program []string, g goods) (*process, error) {
-	cmd := exec.CommandContext(context.WithoutCancel(ctx), program[0], program[1:]...) //nolint:gosec // this program itself
-	p := &process{Cmd: cmd, receipts: make(chan receipt, 1<<16)}                       // the seller never waits for the parent
-	cmd.Stderr = &p.log
-	stdout, err := cmd.StdoutPipe()
+// start starts this program anew, as a process that calls sell.
+func (s *sale) start(ctx context.Context) error {
+	self, err := os.Executable()
 	if err != nil {
-		return nil, err
+		return err
 	}
-	if p.stdin, err = cmd.StdinPipe(); err != nil {
-		return nil, err
+	text, _ := json.Marshal(goods{s.design.Name, s.on.DSN, s.on.Address, s.sku})           // strings cannot fail
+	seller := exec.CommandContext(context.WithoutCancel(ctx), self, "designs", "--seller") //nolint:gosec // itself
+	seller.Stdin, seller.Stderr = bytes.NewReader(text), &s.log
+	stdout, err := seller.StdoutPipe()
+	if err == nil {
+		err = seller.Start()
 	}
-	if err := cmd.Start(); err != nil {
-		return nil, err
+	if err != nil {
+		return err
 	}
-	_ = json.NewEncoder(p.stdin).Encode(g) // if it fails, the process has ended, which collect reports
+	s.seller, s.ended = seller, make(chan struct{})
+	s.left.Store(0)
 	go func() {
-		defer close(p.receipts)
-		for lines := json.NewDecoder(stdout); ; {
-			var r receipt
-			if lines.Decode(&r) != nil {
-				break
+		defer close(s.ended)
+		for lines, r := json.NewDecoder(stdout), (receipt{}); lines.Decode(&r) == nil; r = (receipt{}) {
+			s.receipts = append(s.receipts, r)
+			switch r.Answer {
+			case sold:
+				s.sold.Add(1)
+			case refused:
+				s.left.Add(1)
 			}
-			p.receipts <- r
 		}
-		_ = cmd.Wait()
+		_ = seller.Wait()
 	}()
-	return p, nil
+	return nil
+}
+
+// end returns when the process has ended, to which the signal asks it.
+func (s *sale) end(by os.Signal) {
+	_ = s.seller.Process.Signal(by) // unless it has ended
+	limit := time.AfterFunc(stopLimit, func() { _ = s.seller.Process.Kill() })
+	defer limit.Stop()
+	<-s.ended
 }
 
 // sell is the whole program of a seller's process. Buyers ask the design that the parent chose, again and again, and
-// write a receipt of each answer before they ask again. A buyer who is told that the SKU is sold out leaves.
+// write a receipt of each answer before they ask again. A buyer who is told that the SKU is sold out leaves, and so
+// does a buyer whose receipt nobody reads: the parent has died.
 func sell(ctx context.Context, all []Design, stdin io.Reader, receipts io.Writer) (err error) {
 	var g goods
 	if err := json.NewDecoder(stdin).Decode(&g); err != nil {
-		return fmt.Errorf("read what to sell: %w", err)
+		return err
 	}
 	i := slices.IndexFunc(all, func(d Design) bool { return d.Name == g.Design })
 	if i < 0 {
 		return fmt.Errorf("there is no design %q", g.Design)
 	}
-	ctx, stop := context.WithCancel(ctx)
-	defer stop()
-	go func() {
-		_, _ = io.Copy(io.Discard, stdin)
-		stop()
-	}()
 	var opened shops.Undo
 	defer func() { err = errors.Join(err, opened.Close()) }()
 	on, err := connect(ctx, g.DSN, g.Address, &opened)
 	if err != nil {
 		return err
 	}
-	seller, err := all[i].open(ctx, on)
-	if err != nil {
-		return fmt.Errorf("open %s: %w", g.Design, err)
-	}
+	seller := all[i].open(ctx, on)
 	crowd{seller, []string{g.SKU}, saleBuyers, 1}.run(ctx, func(r receipt) bool {
 		// One write, and so a whole line, even if the process is killed.
 		err := json.NewEncoder(receipts).Encode(r)
@@ -305,6 +233,154 @@ func sell(ctx context.Context, all []Design, stdin io.Reader, receipts io.Writer
 		}
 		return r.Answer != refused && err == nil
 	})
-	<-ctx.Done()
 	return seller.Close()
+}
+
+// crowd is buyers who ask again as soon as they are answered, each for random SKUs, one unit of each.
+type crowd struct {
+	seller        Seller
+	skus          []string
+	buyers, lines int // lines: SKUs in an order
+}
+
+// receipt is what a buyer keeps of an answer.
+type receipt struct {
+	Order    string    `json:"order"`
+	Answer   string    `json:"answer"`
+	Reason   string    `json:"reason,omitempty"` // of a failure
+	Asked    time.Time `json:"asked"`
+	Answered time.Time `json:"answered"`
+}
+
+const sold, refused, failed = "sold", "refused", "failed" // the answers
+
+// run returns when all buyers have left. All of them call stays at the same time; a buyer for whom it is false leaves.
+func (c crowd) run(ctx context.Context, stays func(receipt) bool) {
+	var all sync.WaitGroup
+	for i := range c.buyers {
+		all.Go(func() {
+			for ctx.Err() == nil && stays(c.buy(ctx, fmt.Sprint("buyer-", i))) {
+			}
+		})
+	}
+	all.Wait()
+}
+
+func (c crowd) buy(ctx context.Context, buyer string) receipt {
+	o := Order{ID: uuid.Must(uuid.NewV7()).String(), Buyer: buyer}
+	for len(o.SKUs) < c.lines {
+		if sku := c.skus[rand.IntN(len(c.skus))]; !slices.Contains(o.SKUs, sku) {
+			o.SKUs = append(o.SKUs, sku)
+		}
+	}
+	slices.Sort(o.SKUs)
+	r := receipt{Order: o.ID, Answer: sold, Asked: time.Now()}
+	err := c.seller.Buy(ctx, o)
+	r.Answered = time.Now()
+	if errors.Is(err, errSoldOut) {
+		r.Answer = refused
+	} else if err != nil {
+		r.Answer, r.Reason = failed, err.Error()
+	}
+	return r
+}
+
+// Outcome is what came of a sale with a fault, by the buyers' receipts and the rows of their orders alone.
+type Outcome struct {
+	Fault        string   `json:"fault"`
+	Supplied     int64    `json:"supplied_units"`
+	Acknowledged int      `json:"acknowledged_orders"`
+	Lost         int      `json:"lost_orders"`         // acknowledged, without a row
+	Oversold     int64    `json:"oversold_units"`      // in orders that are acknowledged or have a row, above the supply
+	Undersold    int64    `json:"undersold_units"`     // for sale when a buyer was told sold out
+	Left         int64    `json:"left_units"`          // of those, what nobody has bought in the end
+	StandsStill  bool     `json:"stands_still"`        // no order after the fault, and not all buyers were told sold out
+	Seconds      *float64 `json:"sells_again_seconds"` // the longest without an order, from the fault on; nil: none since
+	Verdict      string   `json:"verdict"`             // nothing, or what is wrong
+	Operator     string   `json:"operator_does"`       // what a person has to do afterwards
+}
+
+// unharmed is the verdict of a sale in which nothing went wrong, and the task of its operator.
+const unharmed = "nothing"
+
+// verdictOf says what went wrong in any of the outcomes, and what an operator has to do. The program itself is started
+// again by what supervises it.
+func verdictOf(d Design, outcomes ...Outcome) (verdict, task string) {
+	recount := "count the units in orders, and put the others up for sale again"
+	if d.Redis {
+		recount = "stop the sale, count the units in orders, and load Redis again"
+	}
+	var words, tasks []string
+	for _, wrong := range []struct {
+		word, task string
+		in         func(Outcome) bool
+	}{
+		{"lost", "find the buyers whose orders are lost, by logs of the web servers",
+			func(o Outcome) bool { return o.Lost > 0 }},
+		{"oversold", "cancel orders and give money back", func(o Outcome) bool { return o.Oversold > 0 }},
+		{"stands still", "", func(o Outcome) bool { return o.StandsStill }},
+		{"undersold", "", func(o Outcome) bool { return o.Undersold > 0 }},
+		{"", recount, func(o Outcome) bool { return o.Left > 0 || o.StandsStill }},
+	} {
+		if slices.ContainsFunc(outcomes, wrong.in) {
+			words, tasks = append(words, wrong.word), append(tasks, wrong.task)
+		}
+	}
+	empty := func(text string) bool { return text == "" }
+	verdict = strings.Join(slices.DeleteFunc(words, empty), ", ")
+	task = strings.Join(slices.DeleteFunc(tasks, empty), "; ")
+	return cmp.Or(verdict, unharmed), cmp.Or(task, unharmed)
+}
+
+// judge compares receipts with rows: the IDs of the orders.
+func (s *sale) judge(rows []string) Outcome {
+	o, units, written := Outcome{Fault: s.fault.name, Supplied: s.supply}, int64(len(rows)), map[string]bool{}
+	for _, id := range rows {
+		written[id] = true
+	}
+	if s.left.Load() == saleBuyers {
+		o.Left = max(0, s.supply-units)
+	}
+	// Several buyers write receipts at the same time.
+	slices.SortFunc(s.receipts, func(a, b receipt) int { return a.Answered.Compare(b.Answered) })
+	var firstRefusal, last time.Time
+	gap, again, late := time.Duration(0), false, int64(0) // late: sold to buyers who asked after the first refusal
+	for _, r := range s.receipts {
+		if r.Answer == refused && firstRefusal.IsZero() {
+			firstRefusal = r.Answered
+		}
+		if r.Answer != sold {
+			continue
+		}
+		o.Acknowledged++
+		switch {
+		case !written[r.Order]:
+			o.Lost++
+		case !firstRefusal.IsZero() && r.Asked.After(firstRefusal):
+			late++
+		}
+		if r.Answered.After(s.broken) && !last.IsZero() {
+			gap = max(gap, r.Answered.Sub(last))
+		}
+		again, last = again || r.Asked.After(s.healed), r.Answered
+	}
+	o.Oversold = max(0, units+int64(o.Lost)-s.supply)
+	o.Undersold = min(o.Left+late, max(0, s.supply-units+late))
+	if seconds := gap.Seconds(); again {
+		o.Seconds = &seconds
+	}
+	o.StandsStill = !again && s.left.Load() < saleBuyers
+	o.Verdict, o.Operator = verdictOf(s.design, o)
+	return o
+}
+
+// rows returns the IDs of the orders of the SKU, of one unit each.
+func (s *sale) rows(ctx context.Context) (ids []string, err error) {
+	var list []byte
+	err = s.on.DB.QueryRowContext(ctx, `SELECT COALESCE(JSON_ARRAYAGG(idempotency_key), '[]')
+		FROM orders JOIN order_lines ON order_id = id WHERE sku = ?`, s.sku).Scan(&list)
+	if err == nil {
+		err = json.Unmarshal(list, &ids)
+	}
+	return ids, err
 }

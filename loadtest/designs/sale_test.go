@@ -13,6 +13,7 @@ import (
 	"testing"
 	"time"
 
+	"example.com/shop/internal/app"
 	"example.com/shop/internal/testserver"
 )
 
@@ -23,7 +24,7 @@ const asSeller = "designs"
 type sellerProcess struct{}
 
 func (sellerProcess) Run() (code int) {
-	if err := sell(context.Background(), append(All(), forgetful()), os.Stdin, os.Stdout); err != nil {
+	if err := sell(app.UntilSignal(), append(All(), forgetful()), os.Stdin, os.Stdout); err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		return 1
 	}
@@ -41,10 +42,10 @@ func forgetful() Design {
 			}
 			return err
 		},
-		Open: func(ctx context.Context, on Servers) (Seller, error) {
+		Open: func(ctx context.Context, on Servers) Seller {
 			s := &forgetfulSeller{Servers: on, orders: make(chan Order)}
 			s.writer.Go(func() { s.write(context.WithoutCancel(ctx)) })
-			return Seller{s.buy, s.close}, nil
+			return Seller{s.buy, s.close}
 		},
 	}
 }
@@ -95,7 +96,7 @@ func (s *forgetfulSeller) close() error {
 func newGround(t *testing.T) *ground {
 	t.Helper()
 	addr := testserver.Start(t, testserver.OpenRedis).Addr()
-	return &ground{one: connected(t, testserver.MySQL(t), addr), program: []string{os.Args[0], asSeller}}
+	return &ground{one: connected(t, testserver.MySQL(t), addr)}
 }
 
 func verdicts(outcomes []Outcome) map[string]string {
@@ -109,13 +110,13 @@ func verdicts(outcomes []Outcome) map[string]string {
 // A right design shows nothing, whatever is broken.
 func TestBreak_right(t *testing.T) {
 	t.Parallel()
-	outcomes, try, err := newGround(t).breakAll(t.Context(), rowFirst(), 300)
-	testserver.Must(t, err)
+	row := &Row{Design: rowFirst()}
+	testserver.Must(t, newGround(t).breakAll(t.Context(), row, 300))
 	want := map[string]string{"kill -9": unharmed, "kill -9 at the end": unharmed, "FLUSHALL": unharmed}
-	if got := verdicts(outcomes); try != 1 || !maps.Equal(got, want) {
-		t.Errorf("got %v by try %d, want %v by the first:\n%+v", got, try, want, outcomes)
+	if got := verdicts(row.Faults); row.Tries != 1 || !maps.Equal(got, want) {
+		t.Errorf("got %v by try %d, want %v by the first:\n%+v", got, row.Tries, want, row.Faults)
 	}
-	for _, o := range outcomes {
+	for _, o := range row.Faults {
 		soldAfter := o.Fault != "kill -9 at the end"
 		if o.Operator != unharmed || o.Left > 0 || o.Acknowledged > 300 || (o.Seconds != nil) != soldAfter {
 			t.Errorf("%s: got %+v, want all units in orders, and nothing to do", o.Fault, o)
@@ -127,15 +128,15 @@ func TestBreak_right(t *testing.T) {
 // little.
 func TestBreak_wrong(t *testing.T) {
 	t.Parallel()
-	outcomes, _, err := newGround(t).breakAll(t.Context(), forgetful(), 1600)
-	testserver.Must(t, err)
+	row := &Row{Design: forgetful()}
+	testserver.Must(t, newGround(t).breakAll(t.Context(), row, 1600))
 	want := map[string]string{
 		"kill -9": "lost, undersold", "kill -9 at the end": "lost, undersold", "FLUSHALL": "undersold",
 	}
-	if got := verdicts(outcomes); !maps.Equal(got, want) {
-		t.Errorf("got %v, want %v:\n%+v", got, want, outcomes)
+	if got := verdicts(row.Faults); !maps.Equal(got, want) {
+		t.Errorf("got %v, want %v:\n%+v", got, want, row.Faults)
 	}
-	for _, o := range outcomes {
+	for _, o := range row.Faults {
 		if o.Operator == unharmed {
 			t.Errorf("%s: want something to do for the operator of %+v", o.Fault, o)
 		}
@@ -163,23 +164,25 @@ func TestBreak_failover(t *testing.T) {
 	}
 }
 
-// A seller's process is gone after each end: killed, or stopped as its parent's death stops it.
+// A seller's process is gone after each end: killed, or asked to end.
 func TestSeller_ends(t *testing.T) {
 	t.Parallel()
 	g := newGround(t)
 	s := &sale{ground: g, design: rowFirst(), on: g.one, sku: "ends"}
 	testserver.Must(t, s.design.putUpForSale(t.Context(), s.on, map[string]int64{s.sku: 1_000_000}))
-	for name, end := range map[string]func() error{
-		"killed":                                func() error { return s.end(s.running.Process.Kill) },
-		"stopped as by the death of its parent": s.stop,
-	} {
+	for _, by := range []os.Signal{os.Kill, os.Interrupt} {
+		s.sold.Store(0)
 		testserver.Must(t, s.start(t.Context()))
-		if r := <-s.running.receipts; r.Answer != sold {
-			t.Errorf("%s: the first receipt is %+v, want a sale: %s", name, r, &s.running.log)
+		s.await(t.Context(), func() bool { return s.sold.Load() > 0 })
+		s.end(by)
+		if len(s.receipts) == 0 || s.receipts[0].Answer != sold {
+			t.Errorf("%v: the receipts are %+v, want a sale: %s", by, s.receipts, &s.log)
 		}
-		testserver.Must(t, end())
-		if err := syscall.Kill(s.running.Process.Pid, 0); !errors.Is(err, syscall.ESRCH) {
-			t.Errorf("%s: process %d: got %v, want it gone", name, s.running.Process.Pid, err)
+		if s.seller.ProcessState.Success() != (by == os.Interrupt) {
+			t.Errorf("%v: got %v: %s", by, s.seller.ProcessState, &s.log)
+		}
+		if err := syscall.Kill(s.seller.Process.Pid, 0); !errors.Is(err, syscall.ESRCH) {
+			t.Errorf("%v: process %d: got %v, want it gone", by, s.seller.Process.Pid, err)
 		}
 	}
 }
@@ -190,7 +193,8 @@ func TestBreak_no_design(t *testing.T) {
 	unknown := rowFirst()
 	unknown.Name = "unknown"
 	const want = `there is no design "unknown"`
-	if _, _, err := newGround(t).breakAll(t.Context(), unknown, 300); err == nil || !strings.Contains(err.Error(), want) {
+	err := newGround(t).breakAll(t.Context(), &Row{Design: unknown}, 300)
+	if err == nil || !strings.Contains(err.Error(), want) {
 		t.Errorf("got %v, want %s", err, want)
 	}
 }

@@ -6,14 +6,12 @@ import (
 	"errors"
 )
 
-// byUnit makes each unit a row. A buyer locks a row that no other buyer has locked, by SKIP LOCKED, and deletes it,
-// so that buyers of one SKU wait for nobody. A pool of 1,000 rows for each SKU is filled up from the count in the
-// SKU's row, so that a million units need no million rows. The primary key (sku, unit) and READ COMMITTED keep InnoDB
-// from locking the gaps between rows.
+// byUnit makes each unit a row. A buyer locks a row that no other buyer has locked, by SKIP LOCKED, and deletes it, so
+// that buyers of one SKU wait for nobody. The SKU's row fills up a pool of 1,000 rows. The primary key (sku, unit) and
+// READ COMMITTED keep InnoDB from locking the gaps between rows.
 //
-// The cost: three statements for each unit instead of one, and the rows that were deleted just now, which the next
-// buyer reads over until the purge has removed them. At the end of the pool, rows that SKIP LOCKED does not show are not
-// sold yet, since their transactions may roll back: the naive design takes them for sold.
+// The cost: three statements for each unit instead of one. Rows that SKIP LOCKED does not show are not sold yet, since
+// their transactions may roll back: the naive design takes them for sold.
 func byUnit(naive bool) Design {
 	d := Design{
 		Name:    "unit-rows",
@@ -21,7 +19,7 @@ func byUnit(naive bool) Design {
 		Source:  "as Shopify described it in 2026",
 		Wrong:   naive,
 		Carts:   true,
-		Prepare: fillPools,
+		Prepare: makePools,
 		Sell:    func(ctx context.Context, db *sql.DB, o Order) error { return sellUnits(ctx, db, o, naive) },
 	}
 	if naive {
@@ -82,18 +80,14 @@ func deleteUnits(ctx context.Context, tx *sql.Tx, skus []string, lock string) (m
 	return "", nil
 }
 
-const poolSize = 1000 // rows
-
-func fillPools(ctx context.Context, on Servers, units map[string]int64) error {
+// makePools makes the table of all pools. The first buyers fill them.
+func makePools(ctx context.Context, on Servers, _ map[string]int64) error {
 	_, err := on.DB.ExecContext(ctx, `CREATE TABLE IF NOT EXISTS design_units (
 		sku VARCHAR(64) NOT NULL, unit BIGINT NOT NULL, PRIMARY KEY (sku, unit))`)
-	for sku := range units {
-		if err == nil {
-			err = fillPool(ctx, on.DB, sku)
-		}
-	}
 	return err
 }
+
+const poolSize = 1000 // rows
 
 // fillPool fills the pool of a SKU up to its size. It locks the SKU's row, or many buyers would fill the pool at the
 // same time. Rows that other buyers have locked, or deleted without a COMMIT yet, count as part of the pool.
