@@ -48,7 +48,7 @@ All write the same rows on the same MySQL, for the same crowd: each buyer asks a
 func (Command) Footer() string {
 	var b strings.Builder
 	list := func(name, about string) {
-		fmt.Fprintf(&b, "  %-20s%s\n", name, strings.Join(lang.Wrap(about, 76), "\n"+strings.Repeat(" ", 22)))
+		fmt.Fprintf(&b, "  %-22s%s\n", name, strings.Join(lang.Wrap(about, 76), "\n"+strings.Repeat(" ", 24)))
 	}
 	b.WriteString(`
 Examples:
@@ -66,9 +66,9 @@ The faults come in the middle of a sale of one SKU to 64 buyers, by a process of
 		list(f.name, f.about)
 	}
 	b.WriteString(`Their columns:
-  lost, oversold      acknowledged orders without a row; units in orders above the supply
-  undersold, left     units for sale when a buyer was told that the SKU is sold out, and at the end
-  again               the longest time without a sale, from the fault on; - if nothing was sold after it
+  lost, oversold        acknowledged orders without a row; units in orders above the supply
+  undersold, left       units for sale when a buyer was told that the SKU is sold out, and at the end
+  again                 the longest time without a sale, from the fault on; - if nothing was sold after it
 
 The designs, with a * if a fault makes them lose orders, oversell or undersell:
 `)

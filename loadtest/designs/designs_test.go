@@ -158,7 +158,6 @@ func TestUnitRows_pool(t *testing.T) {
 	t.Parallel()
 	on := setup(t)
 	s, skus := open(t, on, design("unit-rows"), poolSize+90)
-	testserver.Must(t, fillPool(t.Context(), on.DB, skus[0]))
 	_, err := on.DB.ExecContext(t.Context(), "DELETE FROM design_units WHERE sku = ? AND unit >= 10", skus[0])
 	testserver.Must(t, err)
 	if sold := crowdBuys(t, s, 2, skus[0]); sold != 100 {
@@ -174,7 +173,6 @@ func TestUnitRows_rolledBack(t *testing.T) {
 	on := setup(t)
 	for name, want := range map[string]bool{"unit-rows-naive": false, "unit-rows": true} {
 		s, skus := open(t, on, design(name), 1)
-		testserver.Must(t, fillPool(t.Context(), on.DB, skus[0]))
 		held, err := on.DB.BeginTx(t.Context(), nil)
 		testserver.Must(t, err)
 		_, err = held.ExecContext(t.Context(), "DELETE FROM design_units WHERE sku = ?", skus[0])

@@ -19,7 +19,7 @@ func byUnit(naive bool) Design {
 		Source:  "as Shopify described it in 2026",
 		Wrong:   naive,
 		Carts:   true,
-		Prepare: makePools,
+		Prepare: fillPools,
 		Sell:    func(ctx context.Context, db *sql.DB, o Order) error { return sellUnits(ctx, db, o, naive) },
 	}
 	if naive {
@@ -80,10 +80,14 @@ func deleteUnits(ctx context.Context, tx *sql.Tx, skus []string, lock string) (m
 	return "", nil
 }
 
-// makePools makes the table of all pools. The first buyers fill them.
-func makePools(ctx context.Context, on Servers, _ map[string]int64) error {
+func fillPools(ctx context.Context, on Servers, units map[string]int64) error {
 	_, err := on.DB.ExecContext(ctx, `CREATE TABLE IF NOT EXISTS design_units (
 		sku VARCHAR(64) NOT NULL, unit BIGINT NOT NULL, PRIMARY KEY (sku, unit))`)
+	for sku := range units {
+		if err == nil {
+			err = fillPool(ctx, on.DB, sku)
+		}
+	}
 	return err
 }
 
