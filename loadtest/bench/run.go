@@ -213,7 +213,7 @@ type round struct {
 func race(ctx context.Context, who row, c contest, skus []string, length time.Duration) (round, error) {
 	r := crowd.Race{
 		Strategy: who.strategy, Think: -1, Buyers: who.buyers, Duration: length, Timeout: patience,
-		SKUs: skus, Skew: c.skew, Least: c.least, Lines: c.lines, Pay: c.pay, Cancel: c.cancel, Provider: who.shops != nil,
+		SKUs: skus, Skew: c.skew, Least: c.least, Lines: c.lines, Pay: c.pay, Cancel: c.cancel,
 		Orders: maxOpen, Tally: new(crowd.Tally),
 		// A buyer does not retry after an error, but pauses, so that it does not spin if a shop fails at once.
 		RequestTimeout: patience, Patience: crowd.Patience{Tries: 1, Pause: 10 * time.Millisecond, MaxPause: 10 * time.Millisecond},

@@ -24,7 +24,6 @@ import (
 // Race describes a race: its shops, its buyers and their orders.
 type Race struct {
 	Shops    []func(*http.Client) *shopclient.Client // the buyers are distributed over the shops
-	Provider bool                                    // a payment service pays the orders; false: their buyers do
 	Strategy string
 	Think    time.Duration // of the shop, between reading the stock and writing it; less than 0: the shop's own setting
 
@@ -325,11 +324,9 @@ func (b *buyer) end(ctx context.Context, record *Record, total shopclient.Money,
 	var err error
 	how, id := "pay", record.OrderID
 	switch {
-	case draw < b.run.Pay && b.run.Provider:
+	case draw < b.run.Pay: // by the payment service
 		payment := shopclient.Payment{ID: "pi-" + id, OrderID: id, Amount: total}
 		answer, err = b.run.shop(b.number, b.run.provider).TakePayment(ctx, payment)
-	case draw < b.run.Pay:
-		answer, err = b.run.shop(b.number, b.conns).Pay(ctx, b.name, id, "")
 	case draw < b.run.Pay+b.run.Cancel:
 		how, record.Cancelled = "cancel", true
 		answer, err = b.run.shop(b.number, b.conns).Cancel(ctx, b.name, id, "")

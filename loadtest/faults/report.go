@@ -30,7 +30,7 @@ func (r report) broken() bool {
 // writeTable writes a line for each fault, and the violations.
 func (r report) writeTable(out io.Writer) error {
 	var rows []table.Row
-	kills, commits, undecided := 0, 0, 0
+	undecided := 0
 	for rest := r.Histories; len(rest) > 0; {
 		n := slices.IndexFunc(rest, func(h *history.History) bool { return h.Fault != rest[0].Fault })
 		if n < 0 {
@@ -41,7 +41,6 @@ func (r report) writeTable(out io.Writer) error {
 		for _, h := range rest[:n] {
 			recovery, gap = append(recovery, h.Recovery), append(gap, h.Gap)
 			violations, orders = violations+len(h.Violations), orders+h.Sold
-			kills, commits = kills+h.Kills, commits+h.Commits
 			if h.Undecided {
 				undecided++
 			}
@@ -50,9 +49,9 @@ func (r report) writeTable(out io.Writer) error {
 			short(stats.Median(recovery)), short(slices.Max(recovery)), short(stats.Median(gap)), short(slices.Max(gap))})
 		rest = rest[n:]
 	}
-	text := fmt.Sprintf("%s\n%d histories, %d kills, %d COMMITs without an answer, %d undecided by Porcupine\n",
+	text := fmt.Sprintf("%s\n%d histories, %d undecided by Porcupine\n",
 		stats.Table(table.Row{"fault", "servers", "histories", "orders", "violations", "recovery", "longest", "no sale for", "longest"}, rows, 3, 9),
-		len(r.Histories), kills, commits, undecided)
+		len(r.Histories), undecided)
 	for _, h := range r.Histories {
 		for _, v := range h.Violations {
 			text += fmt.Sprintf("%s, seed %d: %s: %s\n", h.Fault, h.Seed, v.Check, v.Detail)

@@ -170,7 +170,6 @@ func (r *runner) breakUnderLoad(ctx context.Context, f fault, h *history.History
 	err := target.breakAndHeal(ctx, f)
 	h.Ended = h.Now()
 	end()
-	h.Commits = int(target.commits.Load())
 	h.End(system.Instances)
 	return err
 }

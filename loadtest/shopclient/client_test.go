@@ -104,8 +104,8 @@ func TestClient_once(t *testing.T) {
 		"Buy": func() (shopclient.Answer, error) {
 			return client.Buy(t.Context(), shopclient.Purchase{Key: "k", Lines: []shopclient.Line{{SKU: "mug", Units: 1}}})
 		},
-		"Pay":  func() (shopclient.Answer, error) { return client.Pay(t.Context(), "ann", "o-1", "k") },
-		"Look": func() (shopclient.Answer, error) { return client.Look(t.Context(), "ann", "o-1") },
+		"Cancel": func() (shopclient.Answer, error) { return client.Cancel(t.Context(), "ann", "o-1", "k") },
+		"Look":   func() (shopclient.Answer, error) { return client.Look(t.Context(), "ann", "o-1") },
 	} {
 		if err := client.Connect(t.Context()); err != nil {
 			t.Fatal(err)

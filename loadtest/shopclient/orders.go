@@ -72,11 +72,6 @@ func (c *Client) Cancel(ctx context.Context, buyer, id, key string) (Answer, err
 	return c.order(ctx, request{method: http.MethodPost, path: "/v1/orders/" + id + "/cancel", buyer: buyer, key: key})
 }
 
-// Pay is like Cancel, but pays the order without a payment service, which only some shops allow.
-func (c *Client) Pay(ctx context.Context, buyer, id, key string) (Answer, error) {
-	return c.order(ctx, request{method: http.MethodPost, path: "/v1/orders/" + id + "/pay", buyer: buyer, key: key})
-}
-
 // Look asks for an order. The status is 200 if the order is the buyer's.
 func (c *Client) Look(ctx context.Context, buyer, id string) (Answer, error) {
 	return c.order(ctx, request{method: http.MethodGet, path: "/v1/orders/" + id, buyer: buyer})

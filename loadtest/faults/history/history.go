@@ -114,8 +114,6 @@ type History struct {
 	Ended       time.Duration    `json:"ended_ns"`     // when clients stopped beginning operations
 	Gap         time.Duration    `json:"gap_ns"`       // the longest time without an acknowledged order
 	Sold        int              `json:"orders"`       // acknowledged orders
-	Kills       int              `json:"kills"`        // of shops and servers
-	Commits     int              `json:"commits"`      // commits without an answer
 	ClocksApart bool             `json:"clocks_apart"` // the shops' clocks differ
 	Unnoticed   bool             `json:"unnoticed"`    // no request may fail
 	LockAlone   bool             `json:"lock_alone"`   // only the lock, or a shop that holds leases, is broken; not on SQLite
