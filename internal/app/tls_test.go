@@ -55,7 +55,7 @@ func TestStart_redisTLS(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			addr, sent := testserver.Wiretap(t, c.server)
+			addr, sent := wiretap(t, c.server)
 			_, port, err := net.SplitHostPort(addr)
 			testserver.Must(t, err)
 			s := embedded(t, 1)
@@ -111,7 +111,7 @@ func TestStart_mysqlTLS(t *testing.T) {
 					t.Parallel()
 					config, err := mysql.ParseDSN(c.dsn)
 					testserver.Must(t, err)
-					addr, sent := testserver.Wiretap(t, config.Addr)
+					addr, sent := wiretap(t, config.Addr)
 					s := app.Default().DatabaseSettings
 					s.MySQL = strings.Replace(strings.Replace(c.dsn, config.Addr, addr, 1), "(127.0.0.1:", "("+c.host+":", 1)
 					if c.ca == nil {
@@ -139,6 +139,18 @@ func TestStart_mysqlTLS(t *testing.T) {
 			}
 		})
 	}
+}
+
+// wiretap returns the address of a link to a server, and the bytes that clients send through it, as an eavesdropper.
+func wiretap(t testing.TB, server string) (addr string, sent *testserver.LogBuffer) {
+	t.Helper()
+	sent = new(testserver.LogBuffer)
+	link := testserver.LinkTo(t, server)
+	link.Judge(func(bytes string) testserver.Fate {
+		_, _ = sent.Write([]byte(bytes))
+		return testserver.Pass
+	})
+	return link.Addr, sent
 }
 
 // pemFile writes PEM to a file that goes with the test.

@@ -31,7 +31,6 @@ type state struct {
 	requests, answers <-chan struct{} // each closed while traffic in its direction may pass
 	delay             time.Duration   // of each answer
 	judge             func(statement string) Fate
-	tap               *LogBuffer // gets the bytes that clients send; nil for none
 	healed            chan struct{}
 }
 
@@ -104,15 +103,6 @@ func linkTo(t testing.TB, server string, sql bool) *Link {
 	return l
 }
 
-// Wiretap returns the address of a link to a server, and the bytes that clients send through it, as an eavesdropper.
-func Wiretap(t testing.TB, server string) (addr string, sent *LogBuffer) {
-	t.Helper()
-	l := LinkTo(t, server)
-	sent = new(LogBuffer)
-	l.change(func(s *state) { s.tap = sent })
-	return l.Addr, sent
-}
-
 // Close ends the link and all of its connections.
 func (l *Link) Close() {
 	l.Heal()
@@ -141,8 +131,9 @@ func (l *Link) Silence(requests, answers bool) {
 // Delay delays each answer.
 func (l *Link) Delay(d time.Duration) { l.change(func(s *state) { s.delay = d }) }
 
-// Judge lets f decide about each statement before it passes, about a new connection, "CONNECT", and about a "PING". f may
-// block, which delays only that connection. Connections call f concurrently.
+// Judge lets f decide about each statement before it passes, about a new connection, "CONNECT", and about a "PING". In a
+// protocol other than MySQL's, f gets all bytes that clients send. f may block, which delays only that connection.
+// Connections call f concurrently.
 func (l *Link) Judge(f func(statement string) Fate) { l.change(func(s *state) { s.judge = f }) }
 
 // Heal ends Silence, Delay and Judge. Delayed answers arrive now.
@@ -233,11 +224,8 @@ func (l *Link) carryRequests(c *connection) Fate {
 		if err != nil {
 			return Pass
 		}
-		if tap := l.state.Load().tap; tap != nil {
-			_, _ = tap.Write(packet)
-		}
 		fate := Pass
-		if statement, ok := command(packet); ok && l.sql {
+		if statement, ok := l.command(packet); ok {
 			fate = l.fate(statement)
 		}
 		<-l.state.Load().requests
@@ -280,17 +268,16 @@ func (l *Link) read(in *bufio.Reader) ([]byte, error) {
 	return packet, err
 }
 
-// command returns the statement of a packet that begins a COM_QUERY, or PING for a COM_PING.
-func command(packet []byte) (string, bool) {
+// command returns the text that Judge gets: the statement of a COM_QUERY, PING for a COM_PING, or the bytes.
+func (l *Link) command(packet []byte) (string, bool) {
 	const query, ping = 0x03, 0x0e
-	if len(packet) < 5 || packet[3] != 0 {
+	switch {
+	case !l.sql:
+		return string(packet), true
+	case len(packet) < 5 || packet[3] != 0:
 		return "", false
-	}
-	switch packet[4] {
-	case query:
+	case packet[4] == query:
 		return strings.TrimSpace(string(packet[5:])), true
-	case ping:
-		return "PING", true
 	}
-	return "", false
+	return "PING", packet[4] == ping
 }

@@ -178,12 +178,6 @@ func Docker(ctx context.Context) error {
 // findDocker returns a client of the daemon that testcontainers also uses.
 func findDocker(ctx context.Context) (docker *testcontainers.DockerClient, err error) {
 	silence() // before the first call of testcontainers
-	// In some environments, looking for the daemon's address panics instead of failing.
-	defer func() {
-		if r := recover(); r != nil {
-			err = fmt.Errorf("looking for Docker: %v", r)
-		}
-	}()
 	if docker, err = testcontainers.NewDockerClientWithOpts(ctx); err != nil {
 		err = fmt.Errorf("no Docker daemon found: %w", err)
 	}
