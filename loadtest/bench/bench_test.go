@@ -150,8 +150,8 @@ func TestContest_print(t *testing.T) {
 		{name: nothing, rounds: rates(1000, 100, 2000)},
 	}}
 	for byP50, want := range map[bool]string{
-		false: "conditional 0 300 0 187% 0.30 3.00 1.00 3.00 3.33ms - 125ms 0 0% 0% - yes",
-		true:  "conditional 0 300 0 700% 3.33 0.33 1.00 0.33 3.33ms - 125ms 0 0% 0% - yes",
+		false: "conditional 0 300 0 187% 0.30 3.00 1.00 3.00 3.33ms - 125ms 0 - yes",
+		true:  "conditional 0 300 0 700% 3.33 0.33 1.00 0.33 3.33ms - 125ms 0 - yes",
 	} {
 		c.byP50 = byP50
 		if got := printed(c); !strings.Contains(got, want) {

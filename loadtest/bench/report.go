@@ -43,7 +43,7 @@ func (c *contest) table() string {
 	for _, name := range others {
 		header = append(header, "to "+cmp.Or(name, "other"))
 	}
-	header = append(header, "p50", "p99", "longest", "errors", "client", "shops", "a buyer", "right")
+	header = append(header, "p50", "p99", "longest", "errors", "a buyer", "right")
 	var rows []table.Row
 	for _, r := range c.rows {
 		mine, spread, memory, right := c.figures(r.name, r.buyers), "-", "-", "yes"
@@ -74,7 +74,6 @@ func (c *contest) table() string {
 		rows = append(rows, append(cells,
 			millis(r.median(p50)), millis(r.median(func(r round) float64 { return r.LatencyMS.P99 })),
 			millis(slices.Max(r.collect(func(r round) float64 { return r.Longest }))), humanize.Comma(errors),
-			percent(r.median(func(r round) float64 { return r.Client })), percent(r.median(func(r round) float64 { return r.Shops })),
 			memory, right))
 	}
 	return stats.Table(header, rows, 2, len(header)-1)

@@ -6,8 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
-	"os"
-	"runtime"
 	"strings"
 	"time"
 
@@ -135,18 +133,8 @@ func (r *run) measure(ctx context.Context, who row, c contest, length time.Durat
 	if err != nil {
 		return round{}, err
 	}
-	var pids []int
-	for _, p := range who.procs {
-		pids = append(pids, p.Pid)
-	}
-	began, client, served := time.Now(), cpu(os.Getpid()), cpu(pids...)
-	if one, err = race(ctx, who, c, skus, length); err != nil {
-		return round{}, err
-	}
-	machine := time.Since(began).Seconds() * float64(runtime.NumCPU())
-	one.Client = (cpu(os.Getpid()) - client).Seconds() / machine
-	one.Shops = (cpu(pids...) - served).Seconds() / machine
-	if who.shops != nil {
+	one, err = race(ctx, who, c, skus, length)
+	if err == nil && who.shops != nil {
 		one.Wrong, err = r.check(ctx, who.shops, skus, c.units, one)
 	}
 	return one, err
@@ -191,7 +179,7 @@ const maxOpen = 10
 // patience limits the wait for an answer, and for each buyer's first answer. It exceeds a shop's own limit.
 const patience = 2 * time.Minute
 
-// round is the result of a load. Processor times are fractions of the machine's.
+// round is the result of a load.
 type round struct {
 	crowd.Summary
 	Longest float64 // wait for an answer, in ms, including the warm-up, in which buyers may starve
@@ -201,8 +189,6 @@ type round struct {
 	Units     int64
 	Unsettled int64
 
-	Client     float64
-	Shops      float64
 	BuyerBytes int64  // grow: memory for each buyer, at the peak
 	Wrong      string // error in the books; empty for none
 }
