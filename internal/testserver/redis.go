@@ -184,12 +184,12 @@ func (g *RedisGroup) FailOver(ctx context.Context) error {
 		return err
 	}
 	// A Sentinel refuses a failover while replicas still move to the master of an earlier failover.
-	if err := poll(ctx, func(ctx context.Context) error {
+	if err := Poll(ctx, func(ctx context.Context) error {
 		return AskRedis(ctx, g.Addrs[3], "SENTINEL", "FAILOVER", SentinelMaster).Err()
 	}); err != nil {
 		return err
 	}
-	return poll(ctx, func(ctx context.Context) (err error) {
+	return Poll(ctx, func(ctx context.Context) (err error) {
 		for _, sentinel := range g.Addrs[3:] {
 			if master, failed := g.master(ctx, sentinel); failed != nil || master == old {
 				err = fmt.Errorf("the Sentinel %s: %w", sentinel, cmp.Or(failed, fmt.Errorf("it names %s", master)))
@@ -216,5 +216,5 @@ func (g *RedisGroup) Restore(ctx context.Context) error {
 			return err
 		}
 	}
-	return poll(ctx, g.answers)
+	return Poll(ctx, g.answers)
 }

@@ -200,7 +200,7 @@ func (s *Server) awaitReady(ctx context.Context, target wait.StrategyTarget) err
 	s.addr.Store(net.JoinHostPort(host, strconv.Itoa(s.ports[0])))
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	err = poll(ctx, func(ctx context.Context) error {
+	err = Poll(ctx, func(ctx context.Context) error {
 		if state, err := target.State(ctx); err == nil && !state.Running && state.Status != "created" {
 			cancel()
 			return fmt.Errorf("the container ended with code %d", state.ExitCode)

@@ -94,7 +94,7 @@ func (s *Server) FreeDisk(ctx context.Context) error {
 	if err := s.Exec(ctx, "rm "+dataDir+"/filler"); err != nil {
 		return err
 	}
-	return poll(ctx, func(ctx context.Context) error { return s.kind.ready(ctx, s.Addr()) })
+	return Poll(ctx, func(ctx context.Context) error { return s.kind.ready(ctx, s.Addr()) })
 }
 
 // DSN makes an empty schema on a MySQL or MariaDB and returns its data source name; the schema is dropped when t ends.
@@ -174,18 +174,16 @@ type MySQLGroup struct{ *Ensemble }
 // OpenMySQLGroup starts a group and returns when all members are online; the first member is the primary. A member that
 // does not answer is expelled after five seconds, the shortest possible time. A restarted member stays outside the
 // group, and is read-only, until Rejoin.
-func OpenMySQLGroup(ctx context.Context) (g *MySQLGroup, err error) {
-	_, err = openEnsemble(ctx, groupSize, groupKind, func(e *Ensemble) (err error) {
-		g = &MySQLGroup{e}
-		for _, s := range g.Servers {
-			err = errors.Join(err, s.prepare(ctx, "CHANGE REPLICATION SOURCE TO "+copyUser+" FOR CHANNEL 'group_replication_recovery'"))
+func OpenMySQLGroup(ctx context.Context) (*MySQLGroup, error) {
+	e, err := openEnsemble(ctx, groupSize, groupKind, func(e *Ensemble) error {
+		for _, s := range e.Servers {
+			if err := s.prepare(ctx, "CHANGE REPLICATION SOURCE TO "+copyUser+" FOR CHANNEL 'group_replication_recovery'"); err != nil {
+				return err
+			}
 		}
-		if err != nil {
-			return err
-		}
-		return g.Rejoin(ctx)
+		return (&MySQLGroup{e}).Rejoin(ctx)
 	})
-	return g, err
+	return &MySQLGroup{e}, err
 }
 
 // groupKind returns the kind of a member of a group.
@@ -270,7 +268,7 @@ func (g *MySQLGroup) look(ctx context.Context, but ...*Server) (views []memberVi
 // Primary waits until a member is online, takes writes and sees a majority, and returns it. It does not ask the members
 // but, which may not answer.
 func (g *MySQLGroup) Primary(ctx context.Context, but ...*Server) (primary *Server, err error) {
-	err = poll(ctx, func(ctx context.Context) error {
+	err = Poll(ctx, func(ctx context.Context) error {
 		var views []memberView
 		if views, primary = g.look(ctx, but...); primary == nil {
 			return fmt.Errorf("no member is the primary: %+v", views)
@@ -284,7 +282,7 @@ func (g *MySQLGroup) Primary(ctx context.Context, but ...*Server) (primary *Serv
 // online. If no member sees a majority any more, Rejoin forms a new group around the member that has the others'
 // transactions. All containers must run and reach each other.
 func (g *MySQLGroup) Rejoin(ctx context.Context) error {
-	return poll(ctx, func(ctx context.Context) error {
+	return Poll(ctx, func(ctx context.Context) error {
 		views, primary := g.look(ctx)
 		majority, whole := false, primary != nil
 		for _, v := range views {
@@ -348,7 +346,7 @@ func OpenMySQLReplica(ctx context.Context) (*Ensemble, error) {
 			"START REPLICA", "SET GLOBAL super_read_only = ON")); err != nil {
 			return err
 		}
-		return poll(ctx, func(ctx context.Context) error {
+		return Poll(ctx, func(ctx context.Context) error {
 			return replica.Query(ctx, "SELECT 1 FROM performance_schema.replication_connection_status WHERE SERVICE_STATE = 'ON'", new(int))
 		})
 	})

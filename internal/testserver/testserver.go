@@ -227,8 +227,8 @@ func NotUnderRace(t testing.TB) {
 	}
 }
 
-// poll asks until there is no error, at first every 10 ms. When ctx ends, or after startLimit, it returns the last error.
-func poll(ctx context.Context, ask func(context.Context) error) error {
+// Poll asks until there is no error, at first every 10 ms. When ctx ends, or after startLimit, it returns the last error.
+func Poll(ctx context.Context, ask func(context.Context) error) error {
 	ctx, cancel := context.WithTimeout(ctx, startLimit)
 	defer cancel()
 	for pause := 10 * time.Millisecond; ; pause = min(pause*9/8, 100*time.Millisecond) {

@@ -60,16 +60,6 @@ func (t *Tally) add(o Outcome) {
 // ErrDescriptors means that a process may open too few files and connections. It is a limit of the machine, not a verdict.
 var ErrDescriptors = errors.New("too few file descriptors")
 
-// CheckDescriptors returns an ErrDescriptors unless this process may open n files. The hard limit counts, because Go
-// raises the soft limit when a process starts.
-func CheckDescriptors(n int) error {
-	var limit syscall.Rlimit
-	if err := syscall.Getrlimit(syscall.RLIMIT_NOFILE, &limit); err != nil || limit.Cur >= uint64(n) {
-		return nil //nolint:nilerr // a system without limits
-	}
-	return fmt.Errorf("%w: this needs a limit of %d (ulimit -n %[2]d), but the limit is %d", ErrDescriptors, n, limit.Cur)
-}
-
 // Run holds the race and returns the outcome of each order. It fails before the first order if a buyer cannot connect.
 // It also fails if ctx ends, and with ErrDescriptors if this process or a shop runs out of descriptors. All connections
 // are closed when it returns.

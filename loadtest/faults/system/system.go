@@ -84,12 +84,14 @@ func Open(ctx context.Context, program shops.Program, settings Settings) (s *Sys
 		flags = append(flags, "--drain-delay=300ms", "--drain=5s", "--lock-wait=4s", "--lock-ttl="+LockTTL.String())
 	}
 	s = &System{Settings: settings, ctx: context.WithoutCancel(ctx)}
+	opens := []func(context.Context) error{s.openMySQL, s.openRedis, s.openDatabase}
 	strategies := strings.Split(settings.Strategies, ",")
 	for i := range Instances {
 		own := slices.Concat(flags, []string{"--strategy=" + strategies[i%len(strategies)]})
-		s.Shops = append(s.Shops, &Shop{program: program, flags: own})
+		shop := &Shop{program: program, flags: own}
+		s.Shops, opens = append(s.Shops, shop), append(opens, shop.Start)
 	}
-	for _, open := range []func(context.Context) error{s.openMySQL, s.openRedis, s.openDatabase, s.openShops, s.AwaitReady} {
+	for _, open := range append(opens, s.AwaitReady) {
 		if err = open(ctx); err != nil {
 			return nil, errors.Join(fmt.Errorf("start shops on %s: %w", s.Kind, err), s.Close())
 		}
@@ -113,11 +115,8 @@ func (s *System) AwaitReady(ctx context.Context) error {
 	conns := shopclient.NewConnections(1, 5*time.Second)
 	defer conns.CloseIdleConnections()
 	for i, shop := range s.Shops {
-		client := shop.Client(conns)
-		for err := client.Ready(ctx); err != nil; err = client.Ready(ctx) {
-			if !shopclient.Pause(ctx, 20*time.Millisecond) {
-				return fmt.Errorf("shop %d is not ready: %w", i+1, err)
-			}
+		if err := testserver.Poll(ctx, shop.Client(conns).Ready); err != nil {
+			return fmt.Errorf("shop %d is not ready: %w", i+1, err)
 		}
 	}
 	return nil
@@ -280,15 +279,6 @@ func (s *System) openDatabase(ctx context.Context) error {
 	s.DB = database.DB()
 	_, err = database.Migrate(ctx)
 	return err
-}
-
-func (s *System) openShops(ctx context.Context) error {
-	for _, shop := range s.Shops {
-		if err := shop.Start(ctx); err != nil {
-			return err
-		}
-	}
-	return nil
 }
 
 // Shop is an instance of the shop, in a process of its own.
