@@ -1,17 +1,26 @@
 package bench
 
 import (
+	"cmp"
 	"context"
 	"database/sql"
 	"errors"
 	"fmt"
+	"io"
+	"net"
 	"net/http"
+	"os"
+	"path/filepath"
 	"strings"
 	"time"
 
+	"github.com/gin-gonic/gin"
 	"github.com/go-sql-driver/mysql"
+	"github.com/redis/go-redis/v9"
 	"golang.org/x/sync/errgroup"
 
+	"example.com/shop/internal/lab"
+	"example.com/shop/internal/testserver"
 	"example.com/shop/loadtest/crowd"
 	"example.com/shop/loadtest/shopclient"
 	"example.com/shop/loadtest/shops"
@@ -220,4 +229,224 @@ func race(ctx context.Context, who row, c contest, skus []string, length time.Du
 		}
 	}
 	return one, err
+}
+
+// instances is the number of shops that share a database.
+const instances = 3
+
+// startRedis returns the address of the given Redis, of a container or, without Docker, of the embedded server.
+func (r *run) startRedis(ctx context.Context) (addr string, err error) {
+	if r.Redis != "" {
+		return r.Redis, nil
+	}
+	server, unavailable := testserver.OpenRedis(ctx)
+	if unavailable == nil {
+		r.Later(server.Close)
+		return server.Addr(), nil
+	}
+	addrs, stop, err := lab.StartEmbedded(1)
+	if err != nil {
+		return "", err
+	}
+	r.say(fmt.Sprintf("no --redis, and no container (%v): Redis is embedded in this process, and slower than a real Redis", unavailable))
+	r.Later(stop)
+	return addrs[0], nil
+}
+
+// openDatabase connects to the given server, or to a container. A commit is durable if it is flushed to the log of the
+// engine and to the binary log, if there is one.
+func (r *run) openDatabase(ctx context.Context) (err error) {
+	if r.Database == "sqlite" {
+		r.database = "SQLite, one file for all shops (synchronous=NORMAL: a power cut may take the last commits)"
+		return nil
+	}
+	dsn := r.MySQL
+	if dsn == "" {
+		open := testserver.OpenMySQL
+		if r.Database == "mariadb" {
+			open = testserver.OpenMariaDB
+		}
+		server, err := open(ctx)
+		if err != nil {
+			return fmt.Errorf("%w; without Docker, give a server with --mysql", err)
+		}
+		r.Later(server.Close)
+		if dsn, err = server.NewSchema(ctx, "shop"); err != nil {
+			return err
+		}
+	}
+	if r.sql, err = mysql.ParseDSN(dsn); err != nil {
+		return errors.New("--mysql: not a DSN such as user:password@tcp(host:3306)/database")
+	}
+	if r.db, err = sql.Open("mysql", dsn); err != nil {
+		return err
+	}
+	r.Later(r.db.Close)
+	var version string
+	var flush, binlog, sync int
+	row := r.db.QueryRowContext(ctx, "SELECT VERSION(), @@innodb_flush_log_at_trx_commit, @@log_bin, @@sync_binlog")
+	if err := row.Scan(&version, &flush, &binlog, &sync); err != nil {
+		return err
+	}
+	durable := "NOT durable"
+	if flush == 1 && (binlog == 0 || sync == 1) {
+		durable = "durable"
+	}
+	version, _, _ = strings.Cut(version, "-")
+	r.database = fmt.Sprintf("%s %s, %s commits (innodb_flush_log_at_trx_commit=%d, log_bin=%d, sync_binlog=%d)",
+		map[string]string{"mysql": "MySQL", "mariadb": "MariaDB"}[r.Database], version, durable, flush, binlog, sync)
+	return nil
+}
+
+// redisVersion returns a text such as "Redis 8.0.2". A Redis may forbid INFO, and the embedded Redis has no version.
+func redisVersion(ctx context.Context, addr string) string {
+	options, err := redis.ParseURL("redis://" + strings.TrimPrefix(addr, "redis://"))
+	if err != nil { // the URL names Sentinels or a Cluster
+		return "Redis, version unknown"
+	}
+	client := redis.NewClient(options)
+	defer func() { _ = client.Close() }()
+	return lab.RedisVersion(ctx, client)
+}
+
+// fleet has the shops of one checkout, on one database and one Redis.
+type fleet struct {
+	shops.Program
+	redis     string // its address
+	variables []string
+	procs     map[string][]*shops.Process // by strategy
+}
+
+// onGroup is the name of the fleet whose database is a MySQL group of three.
+const onGroup = "group"
+
+// startFleet starts the shops of a program, which is a file or a checkout to build it from. The fleet without a name
+// uses the given database; other fleets get a new one.
+func (r *run) startFleet(ctx context.Context, name, program string) (f *fleet, err error) {
+	f = &fleet{Program: shops.Program{File: program, Keys: shopclient.NewKeys()}, procs: map[string][]*shops.Process{}}
+	if info, err := os.Stat(program); err != nil || info.IsDir() {
+		r.say("building the shop of " + cmp.Or(program, "this checkout"))
+		f.File = filepath.Join(r.dir, "shop"+name)
+		if err := shops.Build(ctx, program, "cmd/shop", f.File); err != nil {
+			return nil, err
+		}
+	}
+	if f.redis, err = r.startRedis(ctx); err != nil {
+		return nil, err
+	}
+	database, err := r.createDatabase(ctx, name)
+	if err != nil {
+		return nil, err
+	}
+	f.variables = []string{"SHOP_REDIS=" + f.redis, database} // not flags: they may contain a password
+	if err := f.Migrate(ctx, f.variables); err != nil {
+		return nil, err
+	}
+	for _, strategy := range r.Strategies {
+		if f.procs[strategy], err = r.startAll(ctx, f, strategy); err != nil {
+			return nil, err
+		}
+	}
+	return f, nil
+}
+
+// createDatabase returns the variable that names the database of a fleet.
+func (r *run) createDatabase(ctx context.Context, name string) (variable string, err error) {
+	if r.db == nil {
+		dir := filepath.Join(r.dir, "data"+name)
+		return "SHOP_DATA=" + dir, os.Mkdir(dir, 0o700)
+	}
+	if name == onGroup {
+		group, err := testserver.OpenMySQLGroup(ctx)
+		if err != nil {
+			return "", err
+		}
+		r.Later(group.Close)
+		dsn, err := group.Servers[0].NewSchema(ctx, "shop", group.Servers...)
+		return "SHOP_MYSQL=" + dsn, err
+	}
+	database := r.sql.Clone()
+	if name != "" {
+		database.DBName += name + time.Now().UTC().Format("_150405")
+		if _, err := r.db.ExecContext(ctx, "CREATE DATABASE "+database.DBName); err != nil {
+			return "", err
+		}
+		r.Later(func() error {
+			_, err := r.db.ExecContext(context.WithoutCancel(ctx), "DROP DATABASE "+database.DBName)
+			return err
+		})
+	}
+	return "SHOP_MYSQL=" + database.FormatDSN(), nil
+}
+
+// startAll starts the shops of a fleet for a strategy or, without a fleet, the handlers that do nothing.
+func (r *run) startAll(ctx context.Context, f *fleet, strategy string) (all []*shops.Process, err error) {
+	for range instances {
+		p, err := r.startOne(ctx, f, strategy, instances)
+		if err != nil {
+			return nil, err
+		}
+		r.Later(p.Stop)
+		all = append(all, p)
+	}
+	return all, nil
+}
+
+// startOne starts one of n processes that share the machine.
+func (r *run) startOne(ctx context.Context, f *fleet, strategy string, n int) (*shops.Process, error) {
+	if f != nil {
+		return f.Start(ctx, n, f.variables, append([]string{
+			"--strategy=" + strategy, "--log-level=warn", "--reconcile-at=off", "--drain=5s", "--pay-within=24h", "--max-in-flight=20000",
+			"--lock-wait=90s", "--rate-limit=100000", fmt.Sprint("--max-open-orders=", maxOpen),
+		}, r.ShopFlag...)...)
+	}
+	self, err := os.Executable()
+	if err != nil {
+		return nil, err
+	}
+	return shops.Start(ctx, n, self, nil, "bench", "--nothing")
+}
+
+// peak returns the process's maximum of resident bytes since forgetPeak or the start. It is 0 on systems other than Linux.
+func peak(pid int) (bytes int64) {
+	text, _ := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))
+	for line := range strings.Lines(string(text)) {
+		_, _ = fmt.Sscanf(line, "VmHWM: %d kB", &bytes)
+	}
+	return bytes << 10
+}
+
+// forgetPeak resets the maximum, and returns the bytes that are resident now.
+func forgetPeak(pid int) (now int64, ok bool) {
+	err := os.WriteFile(fmt.Sprintf("/proc/%d/clear_refs", pid), []byte("5"), 0)
+	return peak(pid), err == nil
+}
+
+// anOrder has the length of a shop's answer.
+const anOrder = `{"id":"01930000-0000-7000-8000-000000000000","buyer":"buyer-1","status":"pending",` +
+	`"lines":[{"sku":"bench-20060102-150405-1","quantity":1,"price":{"minor":100,"currency":"EUR"}}],"total":{"minor":100,"currency":"EUR"},` +
+	`"created_at":"2026-01-01T00:00:00.123456Z","expires_at":"2026-01-02T00:00:00.123456Z"}`
+
+// serveNothing answers every request with 201 and the same body. The cost of gin and net/http is the ceiling for a shop.
+func serveNothing(ctx context.Context, stdout io.Writer) error {
+	gin.SetMode(gin.ReleaseMode)
+	engine := gin.New()
+	engine.GET("/healthz", func(c *gin.Context) { c.Status(http.StatusOK) })
+	answer := func(c *gin.Context) {
+		_, _ = io.Copy(io.Discard, c.Request.Body)
+		c.Data(http.StatusCreated, "application/json; charset=utf-8", []byte(anOrder))
+	}
+	engine.POST("/v1/orders", answer)
+	engine.POST("/v1/orders/:id/:end", answer)
+	listener, err := new(net.ListenConfig).Listen(ctx, "tcp", "127.0.0.1:0")
+	if err != nil {
+		return err
+	}
+	server := &http.Server{Handler: engine, ReadHeaderTimeout: 5 * time.Second}
+	context.AfterFunc(ctx, func() { _ = server.Close() })
+	fmt.Fprintf(stdout, "The shop is open at http://%s\nThe operator's API is at http://%[1]s\n", listener.Addr())
+	if err := server.Serve(listener); !errors.Is(err, http.ErrServerClosed) {
+		return err
+	}
+	return nil
 }
