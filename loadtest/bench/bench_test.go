@@ -140,7 +140,7 @@ func TestContest_print(t *testing.T) {
 	t.Parallel()
 	rates := func(all ...float64) (rounds []round) {
 		for _, v := range all {
-			rounds = append(rounds, round{Summary: crowd.Summary{OrdersPerSecond: v, AnswersPerSecond: v, LatencyMS: crowd.Latency{P50: 1000 / v}}, Longest: 5000 / v})
+			rounds = append(rounds, round{Summary: crowd.Summary{OrdersPerSecond: v, AnswersPerSecond: v, LatencyMS: crowd.Latency{P50: 1000 / v, Max: 5000 / v}}})
 		}
 		return rounds
 	}

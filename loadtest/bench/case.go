@@ -140,7 +140,7 @@ func (c *contest) table() string {
 		}
 		rows = append(rows, append(cells,
 			millis(r.median(p50)), millis(r.median(func(r round) float64 { return r.LatencyMS.P99 })),
-			millis(slices.Max(r.collect(func(r round) float64 { return r.Longest }))), humanize.Comma(errors),
+			millis(slices.Max(r.collect(func(r round) float64 { return r.LatencyMS.Max }))), humanize.Comma(errors),
 			memory, right))
 	}
 	return stats.Table(header, rows, 2, len(header)-1)

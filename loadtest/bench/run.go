@@ -191,8 +191,7 @@ const patience = 2 * time.Minute
 // round is the result of a load.
 type round struct {
 	crowd.Summary
-	Longest float64 // wait for an answer, in ms, including the warm-up, in which buyers may starve
-	Problem string  // reasons of failed orders; empty if no order failed
+	Problem string // reasons of failed orders; empty if no order failed
 
 	// By the buyers' answers: units of their orders, and units of orders that have an unknown outcome or may be cancelled.
 	Units     int64
@@ -219,7 +218,6 @@ func race(ctx context.Context, who row, c contest, skus []string, length time.Du
 	log, err := r.Run(ctx)
 	one := round{Summary: log.Summary(), Problem: strings.Join(log.Notes(), "; ")}
 	for _, order := range log.Records {
-		one.Longest = max(one.Longest, crowd.Milliseconds(order.Latency))
 		units := int64(len(order.Lines)) // one unit of each SKU
 		switch {
 		case order.Outcome == crowd.Unknown, order.Outcome == crowd.Ordered && order.Cancelled:
