@@ -233,14 +233,11 @@ func awaitRedis(ctx context.Context, client redis.UniversalClient) error {
 	var last error
 	for {
 		err := client.Ping(ctx).Err()
-		if err == nil {
-			return nil
+		if err == nil || permanent(err) {
+			return err
 		}
 		if last == nil || ctx.Err() == nil {
 			last = err
-		}
-		if permanent(err) {
-			return err
 		}
 		if order.Pause(ctx, 100*time.Millisecond) != nil {
 			return last
