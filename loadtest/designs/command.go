@@ -91,10 +91,8 @@ func (c *Command) Validate() error {
 		return err
 	}
 	names := order.Map(All(), func(d Design) string { return d.Name })
-	for _, name := range c.Only {
-		if !slices.Contains(names, name) {
-			return fmt.Errorf("--only %.40q: want names of %s", name, strings.Join(names, ", "))
-		}
+	if i := slices.IndexFunc(c.Only, func(name string) bool { return !slices.Contains(names, name) }); i >= 0 {
+		return fmt.Errorf("--only %.40q: want names of %s", c.Only[i], strings.Join(names, ", "))
 	}
 	return nil
 }

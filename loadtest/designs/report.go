@@ -101,8 +101,7 @@ func (row *Row) measure(ctx context.Context, on Servers, c loadCase, length time
 	err := errors.Join(seller.Close(), context.Cause(ctx))
 	row.Load["behind_seconds"] = max(row.Load["behind_seconds"], time.Since(ended).Seconds())
 	if n := answers[failed].Load(); n > 0 {
-		text := fmt.Sprintf("%s, %s: %d errors, the first: %.200v", row.Name, c.name, n, problem.Load())
-		row.Errors = append(row.Errors, text)
+		row.Errors = append(row.Errors, fmt.Sprintf("%s, %s: %d errors, such as %.200v", row.Name, c.name, n, problem.Load()))
 	}
 	return err
 }
@@ -196,8 +195,8 @@ func (r Report) writeSVG(w io.Writer) error {
 		width := int(250 * rates[i] / max(1, slices.Max(rates))) // in pixels
 		bars = append(bars, map[string]any{"Name": one.Name, "Rate": thousands(rates[i]), "Width": width, "Broken": broken})
 	}
-	at := func(first, step, i int) int { return first + step*i }
-	t, err := template.New("").Funcs(template.FuncMap{"at": at}).Parse(picture)
+	functions := template.FuncMap{"at": func(first, step, i int) int { return first + step*i }}
+	t, err := template.New("").Funcs(functions).Parse(picture)
 	if err != nil {
 		return err
 	}

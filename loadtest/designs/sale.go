@@ -103,8 +103,7 @@ type sale struct {
 //
 //	units -> seller -> fault -> all buyers were told that the SKU is sold out -> seller has written all -> verdict
 func (g *ground) breakBy(ctx context.Context, d Design, f fault, supply int64) (o Outcome, err error) {
-	sku := fmt.Sprintf("broken-%d", time.Now().UnixNano())
-	s := &sale{ground: g, design: d, fault: f, on: g.one, sku: sku, supply: supply}
+	s := &sale{ground: g, design: d, fault: f, on: g.one, sku: uuid.NewString(), supply: supply}
 	if f.redis {
 		s.on = g.group
 		defer func() { err = errors.Join(err, g.sentinel.Restore(context.WithoutCancel(ctx))) }()
@@ -112,7 +111,7 @@ func (g *ground) breakBy(ctx context.Context, d Design, f fault, supply int64) (
 	if err := s.on.Redis.FlushAll(ctx).Err(); err != nil {
 		return o, err
 	}
-	if err := d.putUpForSale(ctx, s.on, map[string]int64{sku: supply}); err != nil {
+	if err := d.putUpForSale(ctx, s.on, map[string]int64{s.sku: supply}); err != nil {
 		return o, err
 	}
 	if err := s.start(ctx); err != nil {
@@ -245,11 +244,8 @@ type crowd struct {
 
 // receipt is what a buyer keeps of an answer.
 type receipt struct {
-	Order    string    `json:"order"`
-	Answer   string    `json:"answer"`
-	Reason   string    `json:"reason,omitempty"` // of a failure
-	Asked    time.Time `json:"asked"`
-	Answered time.Time `json:"answered"`
+	Order, Answer, Reason string // Reason: of a failure
+	Asked, Answered       time.Time
 }
 
 const sold, refused, failed = "sold", "refused", "failed" // the answers
@@ -315,8 +311,7 @@ func verdictOf(d Design, outcomes ...Outcome) (verdict, task string) {
 		word, task string
 		in         func(Outcome) bool
 	}{
-		{"lost", "find the buyers whose orders are lost, by logs of the web servers",
-			func(o Outcome) bool { return o.Lost > 0 }},
+		{"lost", "find the buyers of lost orders in web servers' logs", func(o Outcome) bool { return o.Lost > 0 }},
 		{"oversold", "cancel orders and give money back", func(o Outcome) bool { return o.Oversold > 0 }},
 		{"stands still", "", func(o Outcome) bool { return o.StandsStill }},
 		{"undersold", "", func(o Outcome) bool { return o.Undersold > 0 }},
@@ -326,10 +321,11 @@ func verdictOf(d Design, outcomes ...Outcome) (verdict, task string) {
 			words, tasks = append(words, wrong.word), append(tasks, wrong.task)
 		}
 	}
-	empty := func(text string) bool { return text == "" }
-	verdict = strings.Join(slices.DeleteFunc(words, empty), ", ")
-	task = strings.Join(slices.DeleteFunc(tasks, empty), "; ")
-	return cmp.Or(verdict, unharmed), cmp.Or(task, unharmed)
+	joined := func(texts []string, by string) string {
+		texts = slices.DeleteFunc(texts, func(text string) bool { return text == "" })
+		return cmp.Or(strings.Join(texts, by), unharmed)
+	}
+	return joined(words, ", "), joined(tasks, "; ")
 }
 
 // judge compares receipts with rows: the IDs of the orders.
@@ -341,8 +337,7 @@ func (s *sale) judge(rows []string) Outcome {
 	if s.left.Load() == saleBuyers {
 		o.Left = max(0, s.supply-units)
 	}
-	// Several buyers write receipts at the same time.
-	slices.SortFunc(s.receipts, func(a, b receipt) int { return a.Answered.Compare(b.Answered) })
+	slices.SortFunc(s.receipts, func(a, b receipt) int { return a.Answered.Compare(b.Answered) }) // buyers write at once
 	var firstRefusal, last time.Time
 	gap, again, late := time.Duration(0), false, int64(0) // late: sold to buyers who asked after the first refusal
 	for _, r := range s.receipts {
