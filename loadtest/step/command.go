@@ -156,9 +156,9 @@ func play(ctx context.Context, player *Player, chosen []Lesson) ([]played, error
 			if err != nil {
 				return fmt.Errorf("%s: %w", l.Schedule, err)
 			}
-			remedy, err := player.PlayLoose(ctx, l.with(l.Remedy))
+			remedy, err := player.PlayLoose(ctx, l.remedySchedule())
 			if err != nil {
-				return fmt.Errorf("%s: %w", l.with(l.Remedy), err)
+				return fmt.Errorf("%s: %w", l.remedySchedule(), err)
 			}
 			lessons[i] = played{l, wrong, remedy}
 			return nil

@@ -28,6 +28,9 @@ type Lesson struct {
 	Remedy string `json:"remedy"` // a right strategy, for the same schedule
 	Fix    string `json:"fix"`    // what that does instead
 
+	// More are steps before the schedule's own, where the remedy takes more of them to the same place.
+	More string `json:"more_steps,omitempty"`
+
 	// Wrong is like the event with which it goes wrong; nil for the write that sells one unit too many.
 	Wrong *Event `json:"wrong,omitempty"`
 	// Saved is like the event with which the remedy prevents it.
@@ -56,8 +59,11 @@ func Lessons() []Lesson { return slices.Clone(readLessons()) }
 // Strategy is the name of the wrong one.
 func (l Lesson) Strategy() string { return l.Schedule[:strings.IndexAny(l.Schedule, "*:")] }
 
-// with is the name of the lesson's schedule with another strategy.
-func (l Lesson) with(strategy string) string { return strategy + l.Schedule[len(l.Strategy()):] }
+// remedySchedule is the lesson's schedule with the remedy.
+func (l Lesson) remedySchedule() string {
+	bounds, acts, _ := strings.Cut(l.Schedule[len(l.Strategy()):], ":")
+	return l.Remedy + bounds + ":" + l.More + acts
+}
 
 // judge says how it ended. wanted is whether a buyer who lives was refused.
 func (p *Position) judge(stuck, wanted bool) {

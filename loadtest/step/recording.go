@@ -22,9 +22,12 @@ func (p *Player) Record(ctx context.Context, l Lesson) (r Recording, err error) 
 	if err != nil {
 		return r, err
 	}
-	remedy, right, err := p.keep(ctx, l.with(l.Remedy), plan{each: true, loose: true})
+	remedy, right, err := p.keep(ctx, l.remedySchedule(), plan{each: true, loose: true})
 	if err != nil {
 		return r, err
+	}
+	for i := range right {
+		right[i].of = max(0, right[i].of-len(l.More))
 	}
 	beside := sideBySide(left, right)
 	for i, done := range beside {

@@ -26,7 +26,7 @@ func (s PreDeductOnly) Sell(ctx context.Context, d *order.Draft) error {
 	return err
 }
 
-// load begins a count with the units that the database has, also where another instance has just done so.
+// load is WRONG: a count that another instance has just loaded begins anew, with units that are sold since.
 func (s PreDeductOnly) load(ctx context.Context, line order.Line) error {
 	levels, err := s.Store.Levels(ctx, line)
 	if err != nil {
@@ -44,6 +44,6 @@ func (s PreDeductOnly) write(ctx context.Context, d *order.Draft) error {
 		if err := s.lockBuyerAndClaimKey(tx, d); err != nil {
 			return err
 		}
-		return s.insert(tx, d, levels, nil)
+		return s.insert(tx, d, levels, nil) // no take before it: the row of the stock stays as it is
 	})
 }
