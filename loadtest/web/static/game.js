@@ -116,7 +116,8 @@ async function conclude(shown) {
   if (shown.passed) return shown.designed && soon && exploreAll();
   const mended = (lessonOf()?.remedy ?? "redis") + shown.schedule.replace(/^[^*:]*/, "");
   const other = await ask("/schedule", { name: mended, loose: true });
-  if (shown === position && isChosen(shown)) showRemedy(other);
+  if (shown !== position || !isChosen(shown)) return false; // the reader has gone on meanwhile
+  showRemedy(other);
   return soon && exploreAll();
 }
 
