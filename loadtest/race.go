@@ -169,7 +169,7 @@ func (l loadTest) race(ctx context.Context, s shopclient.Strategy, tally *crowd.
 	}
 	r = result.Strategy{
 		Strategy: s, SKU: sku, Supplied: l.Stock, Orders: books.Books.Orders, UnitsSold: books.Books.OrderedUnits,
-		StockLeft: books.Books.Available, Summary: log.Summary(), Course: log.Course(), Judgement: result.Judge(l.Stock, books, log),
+		StockLeft: books.Books.Available, Summary: log.Summary(), Series: log.Series(), Judgement: result.Judge(l.Stock, books, log),
 	}
 	r.Notes = append(log.Notes(), r.Notes...)
 	return r, nil

@@ -18,8 +18,8 @@ import (
 // locks while it lives, and they end with it. That is right on one primary. Several locks of one session need MySQL 5.7.5 or
 // MariaDB 10.0.2: before, a second GET_LOCK released the first.
 //
-// The name of a lock, at most 64 characters, is its SKU's, which is no longer. Names belong to the whole server: shops in two
-// schemas share their locks.
+// A lock has the name of its SKU: MySQL allows 64 characters for it, as many as a SKU may have. Names belong to the whole
+// server: shops in two schemas share their locks.
 type getLock struct {
 	strategy.Shop
 	db   *store.Store

@@ -10,7 +10,7 @@ import (
 	"example.com/shop/internal/store"
 )
 
-// latePayment sells, and has its buyers pay with a provider, whose word comes when the units may be another's already.
+// latePayment sells to buyers who pay with a provider. The provider's message may come when the units are another buyer's.
 type latePayment struct {
 	strategy.Shop
 	orders  *order.Service

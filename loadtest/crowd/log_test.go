@@ -47,8 +47,8 @@ func TestLog_Summary(t *testing.T) {
 	}
 }
 
-// A course has the moments of sales with the stock column after them, and the race in parts of equal length.
-func TestLog_Course(t *testing.T) {
+// The series have the moments of sales with the stock column after them, and the race in parts of equal length.
+func TestLog_Series(t *testing.T) {
 	t.Parallel()
 	log := Log{Took: 3 * time.Second}
 	for i := range 300 {
@@ -60,7 +60,7 @@ func TestLog_Course(t *testing.T) {
 		log.Records = append(log.Records, r)
 	}
 	log.Records[119].Trace = &shopclient.Trace{Seen: 88} // the database subtracts
-	c := log.Course()
+	c := log.Series()
 	first, last := c.Sales[0], c.Sales[len(c.Sales)-1]
 	if len(c.Sales) != 61 || first.MS != 10 || first.Orders != 1 || *first.Available != 99 || last.MS != 1200 || last.Orders != 120 || *last.Available != 87 {
 		t.Errorf("sales: got %d, from %+v to %+v; want the first order and each second one", len(c.Sales), first, last)
@@ -71,7 +71,7 @@ func TestLog_Course(t *testing.T) {
 	if p := c.Parts[29]; len(c.Parts) != 30 || p.EndMS != 3000 || p.AnswersPerSecond < 100 || p.AnswersPerSecond > 110 || p.Latency.Max != 3000 || p.Latency.P50 < 2900 {
 		t.Errorf("parts: got %d, the last %+v; want 30, and 10 answers in a tenth of a second", len(c.Parts), p)
 	}
-	if empty := (Log{}).Course(); len(empty.Sales)+len(empty.Waits) > 0 {
+	if empty := (Log{}).Series(); len(empty.Sales)+len(empty.Waits) > 0 {
 		t.Errorf("no orders: got %+v", empty)
 	}
 }

@@ -133,7 +133,7 @@ func (c *Command) Run(ctx context.Context, k *kong.Context) (err error) {
 }
 
 // measure measures and breaks the designs of a report. They take turns, and each case begins with another design.
-func (c *Command) measure(ctx context.Context, g *ground, r Report, say func(string, ...any)) error {
+func (c *Command) measure(ctx context.Context, g *testbed, r Report, say func(string, ...any)) error {
 	for i, one := range loadCases() {
 		for j := range r.Designs {
 			row := r.Designs[(i+j)%len(r.Designs)]
@@ -161,7 +161,7 @@ func (c *Command) measure(ctx context.Context, g *ground, r Report, say func(str
 
 // start connects to the servers that were given, and starts the others in containers: for a failover, which needs a
 // Redis with replicas, where Redis is in a container and Redis decides in one of the designs.
-func (c *Command) start(ctx context.Context, started *shops.Undo, r Report, say func(string, ...any)) (*ground, error) {
+func (c *Command) start(ctx context.Context, started *shops.Undo, r Report, say func(string, ...any)) (*testbed, error) {
 	var opens []func(context.Context) (*testserver.Server, error)
 	if c.MySQL == "" {
 		opens = append(opens, testserver.OpenMySQL)
@@ -182,7 +182,7 @@ func (c *Command) start(ctx context.Context, started *shops.Undo, r Report, say 
 	if addr == "" {
 		addr = containers[len(containers)-1].Addr()
 	}
-	g := new(ground)
+	g := new(testbed)
 	if err == nil {
 		g.one, err = connect(ctx, dsn, addr, started)
 	}

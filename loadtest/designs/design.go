@@ -172,22 +172,22 @@ func readOrders(texts []string) (orders []Order, err error) {
 	return orders, err
 }
 
-// desk is where buyers wait while clerks decide their orders.
-type desk struct {
+// replies brings the answers of workers, who decide the orders, to the buyers who wait.
+type replies struct {
 	waiting sync.Map // from an order's ID to its buyer's chan error
-	clerks  sync.WaitGroup
-	closing atomic.Bool // clerks end when this is set
-	failed  error       // why a clerk ended before everything was written
+	workers sync.WaitGroup
+	closing atomic.Bool // workers end when this is set
+	failed  error       // why a worker ended before everything was written
 }
 
 // patience is how long a buyer waits for an answer, which never comes if Redis has lost the order.
 const patience = 5 * time.Second
 
 // await hands an order in, and waits for its answer.
-func (d *desk) await(ctx context.Context, o Order, handIn func() error) error {
+func (r *replies) await(ctx context.Context, o Order, handIn func() error) error {
 	answer := make(chan error, 1)
-	d.waiting.Store(o.ID, answer)
-	defer d.waiting.Delete(o.ID)
+	r.waiting.Store(o.ID, answer)
+	defer r.waiting.Delete(o.ID)
 	if err := handIn(); err != nil {
 		return err
 	}
@@ -202,17 +202,17 @@ func (d *desk) await(ctx context.Context, o Order, handIn func() error) error {
 }
 
 // answer gives the buyers of orders what Buy returns, if they still wait.
-func (d *desk) answer(outcome error, orders ...Order) {
+func (r *replies) answer(outcome error, orders ...Order) {
 	for _, o := range orders {
-		if answer, waits := d.waiting.LoadAndDelete(o.ID); waits {
+		if answer, waits := r.waiting.LoadAndDelete(o.ID); waits {
 			answer.(chan error) <- outcome //nolint:forcetypeassert // it has nothing else
 		}
 	}
 }
 
-// close returns when the clerks have ended.
-func (d *desk) close() error {
-	d.closing.Store(true)
-	d.clerks.Wait()
-	return d.failed
+// close returns when the workers have ended.
+func (r *replies) close() error {
+	r.closing.Store(true)
+	r.workers.Wait()
+	return r.failed
 }

@@ -29,16 +29,16 @@ func queuePerSKU() Design {
 }
 
 type queues struct {
-	desk   // the clerks are the consumers
-	on     Servers
-	served sync.Map // the SKUs that have a consumer
+	replies // the workers are the consumers
+	on      Servers
+	served  sync.Map // the SKUs that have a consumer
 }
 
 func (s *queues) buy(ctx context.Context, o Order) error {
 	sku := o.SKUs[0]
 	list := "designs:queue:" + sku
 	if _, served := s.served.LoadOrStore(sku, true); !served {
-		s.clerks.Go(func() { s.consume(context.WithoutCancel(ctx), sku, list) })
+		s.workers.Go(func() { s.consume(context.WithoutCancel(ctx), sku, list) })
 	}
 	return s.await(ctx, o, func() error { return s.on.Redis.RPush(ctx, list, o).Err() })
 }

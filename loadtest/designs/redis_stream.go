@@ -29,7 +29,7 @@ func inStream(answered string) Design {
 		Redis:  true,
 		Open: func(ctx context.Context, on Servers) Seller {
 			s := &stream{on: on, key: "designs:orders:" + answered}
-			s.clerks.Go(func() { s.failed = s.write(context.WithoutCancel(ctx)) })
+			s.workers.Go(func() { s.failed = s.write(context.WithoutCancel(ctx)) })
 			if answered == "early" {
 				return Seller{s.take, s.close}
 			}
@@ -42,9 +42,9 @@ func inStream(answered string) Design {
 }
 
 type stream struct {
-	desk // its clerk is the writer
-	on   Servers
-	key  string
+	replies // its worker is the writer
+	on      Servers
+	key     string
 }
 
 func countKey(sku string) string { return "designs:count:" + sku }

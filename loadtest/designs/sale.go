@@ -31,8 +31,8 @@ const (
 	tries      = 10               // of a design that is known to be wrong
 )
 
-// ground is where designs are broken.
-type ground struct {
+// testbed is where designs are broken.
+type testbed struct {
 	one      Servers                // this Redis is emptied
 	group    Servers                // with a Redis that Sentinels replace
 	sentinel *testserver.RedisGroup // of the group; without it, no failover takes place
@@ -62,7 +62,7 @@ func allFaults() []fault {
 
 // breakAll sells by a design once for each fault, and writes the outcomes to its row. A design that is known to be
 // wrong is tried again if it shows nothing: the last try counts.
-func (g *ground) breakAll(ctx context.Context, row *Row, supply int64) error {
+func (g *testbed) breakAll(ctx context.Context, row *Row, supply int64) error {
 	for again := true; again; again = row.Wrong && row.Verdict == unharmed && row.Tries < tries {
 		row.Tries, row.Faults = row.Tries+1, nil
 		for _, f := range allFaults() {
@@ -82,7 +82,7 @@ func (g *ground) breakAll(ctx context.Context, row *Row, supply int64) error {
 
 // sale is one sale with a fault.
 type sale struct {
-	*ground
+	*testbed
 	design Design
 	fault  fault
 	on     Servers
@@ -102,8 +102,8 @@ type sale struct {
 // breakBy holds one sale:
 //
 //	units -> seller -> fault -> all buyers were told that the SKU is sold out -> seller has written all -> verdict
-func (g *ground) breakBy(ctx context.Context, d Design, f fault, supply int64) (o Outcome, err error) {
-	s := &sale{ground: g, design: d, fault: f, on: g.one, sku: uuid.NewString(), supply: supply}
+func (g *testbed) breakBy(ctx context.Context, d Design, f fault, supply int64) (o Outcome, err error) {
+	s := &sale{testbed: g, design: d, fault: f, on: g.one, sku: uuid.NewString(), supply: supply}
 	if f.redis {
 		s.on = g.group
 		defer func() { err = errors.Join(err, g.sentinel.Restore(context.WithoutCancel(ctx))) }()
@@ -160,8 +160,8 @@ func (s *sale) await(ctx context.Context, enough func() bool) {
 	}
 }
 
-// goods is what a seller's process reads from stdin: addresses may hold passwords.
-type goods struct{ Design, DSN, Address, SKU string }
+// task is what a seller's process reads from stdin: addresses may hold passwords.
+type task struct{ Design, DSN, Address, SKU string }
 
 // start starts this program anew, as a process that calls sell.
 func (s *sale) start(ctx context.Context) error {
@@ -169,7 +169,7 @@ func (s *sale) start(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	text, _ := json.Marshal(goods{s.design.Name, s.on.DSN, s.on.Address, s.sku})           // strings cannot fail
+	text, _ := json.Marshal(task{s.design.Name, s.on.DSN, s.on.Address, s.sku})            // strings cannot fail
 	seller := exec.CommandContext(context.WithoutCancel(ctx), self, "designs", "--seller") //nolint:gosec // itself
 	seller.Stdin, seller.Stderr = bytes.NewReader(text), &s.log
 	stdout, err := seller.StdoutPipe()
@@ -209,7 +209,7 @@ func (s *sale) end(by os.Signal) {
 // write a receipt of each answer before they ask again. A buyer who is told that the SKU is sold out leaves, and so
 // does a buyer whose receipt nobody reads: the parent has died.
 func sell(ctx context.Context, all []Design, stdin io.Reader, receipts io.Writer) (err error) {
-	var g goods
+	var g task
 	if err := json.NewDecoder(stdin).Decode(&g); err != nil {
 		return err
 	}

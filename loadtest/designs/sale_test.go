@@ -92,11 +92,11 @@ func (s *forgetfulSeller) close() error {
 	return nil
 }
 
-// newGround has a Redis of the test's own, which is emptied.
-func newGround(t *testing.T) *ground {
+// newTestbed has a Redis of the test's own, which is emptied.
+func newTestbed(t *testing.T) *testbed {
 	t.Helper()
 	addr := testserver.Start(t, testserver.OpenRedis).Addr()
-	return &ground{one: connected(t, testserver.MySQL(t), addr)}
+	return &testbed{one: connected(t, testserver.MySQL(t), addr)}
 }
 
 func verdicts(outcomes []Outcome) map[string]string {
@@ -111,7 +111,7 @@ func verdicts(outcomes []Outcome) map[string]string {
 func TestBreak_right(t *testing.T) {
 	t.Parallel()
 	row := &Row{Design: rowFirst()}
-	testserver.Must(t, newGround(t).breakAll(t.Context(), row, 300))
+	testserver.Must(t, newTestbed(t).breakAll(t.Context(), row, 300))
 	want := map[string]string{"kill -9": unharmed, "kill -9 at the end": unharmed, "FLUSHALL": unharmed}
 	if got := verdicts(row.Faults); row.Tries != 1 || !maps.Equal(got, want) {
 		t.Errorf("got %v by try %d, want %v by the first:\n%+v", got, row.Tries, want, row.Faults)
@@ -129,7 +129,7 @@ func TestBreak_right(t *testing.T) {
 func TestBreak_wrong(t *testing.T) {
 	t.Parallel()
 	row := &Row{Design: forgetful()}
-	testserver.Must(t, newGround(t).breakAll(t.Context(), row, 1600))
+	testserver.Must(t, newTestbed(t).breakAll(t.Context(), row, 1600))
 	want := map[string]string{
 		"kill -9": "lost, undersold", "kill -9 at the end": "lost, undersold", "FLUSHALL": "undersold",
 	}
@@ -147,7 +147,7 @@ func TestBreak_wrong(t *testing.T) {
 // the buyer is answered after it.
 func TestBreak_failover(t *testing.T) {
 	t.Parallel()
-	g := newGround(t)
+	g := newTestbed(t)
 	g.sentinel = testserver.Start(t, testserver.OpenRedisSentinel)
 	g.group = connected(t, g.one.DSN, g.sentinel.URL)
 	last := allFaults()[len(allFaults())-1]
@@ -167,8 +167,8 @@ func TestBreak_failover(t *testing.T) {
 // A seller's process is gone after each end: killed, or asked to end.
 func TestSeller_ends(t *testing.T) {
 	t.Parallel()
-	g := newGround(t)
-	s := &sale{ground: g, design: rowFirst(), on: g.one, sku: "ends"}
+	g := newTestbed(t)
+	s := &sale{testbed: g, design: rowFirst(), on: g.one, sku: "ends"}
 	testserver.Must(t, s.design.putUpForSale(t.Context(), s.on, map[string]int64{s.sku: 1_000_000}))
 	for _, by := range []os.Signal{os.Kill, os.Interrupt} {
 		s.sold.Store(0)
@@ -193,7 +193,7 @@ func TestBreak_no_design(t *testing.T) {
 	unknown := rowFirst()
 	unknown.Name = "unknown"
 	const want = `there is no design "unknown"`
-	err := newGround(t).breakAll(t.Context(), &Row{Design: unknown}, 300)
+	err := newTestbed(t).breakAll(t.Context(), &Row{Design: unknown}, 300)
 	if err == nil || !strings.Contains(err.Error(), want) {
 		t.Errorf("got %v, want %s", err, want)
 	}

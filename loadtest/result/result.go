@@ -48,7 +48,7 @@ type Strategy struct {
 	UnitsSold int64  `json:"units_sold"`
 	StockLeft int64  `json:"stock_left"` // the stock column after the race, which a wrong strategy may have got wrong
 	crowd.Summary
-	crowd.Course
+	crowd.Series
 	Judgement
 }
 

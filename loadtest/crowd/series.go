@@ -5,8 +5,8 @@ import (
 	"time"
 )
 
-// Course is how a race went, for charts. Times are in milliseconds from the common start.
-type Course struct {
+// Series are what a race was like over time, for charts. Times are in milliseconds from the common start.
+type Series struct {
 	Sales []Sale    `json:"sales,omitempty"`    // acknowledged orders over time, some 60 of them
 	Waits []float64 `json:"waits_ms,omitempty"` // the waits that 0, 5, 10 and so on to 100 percent of the orders do not exceed
 	Parts []Part    `json:"parts,omitempty"`    // the race, cut into 30 parts of equal length
@@ -26,10 +26,10 @@ type Part struct {
 	Latency          Latency `json:"latency_ms"` // of the orders that were answered in this part
 }
 
-// Course puts the log into points of charts.
-func (l Log) Course() Course {
+// Series returns the points of charts.
+func (l Log) Series() Series {
 	const sales, parts = 60, 30
-	var c Course
+	var c Series
 	var sold []Record
 	for _, r := range l.Records {
 		if r.Outcome == Ordered {
