@@ -20,6 +20,7 @@ const sameInChinese = `
 	batch conditional lanes mutex none optimistic redis redlock reentrant serializable setex zookeeper
 	all explore go run step
 	available id key orders owner paid status ttl
+	if then return end
 	channel fence goroutine hash map nil synchronized watch worker
 	hot few deep cold
 	ms s`
