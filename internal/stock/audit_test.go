@@ -9,16 +9,16 @@ import (
 	"example.com/shop/internal/stock"
 )
 
-// The operator's guide has the words of each invariant.
+// docs/architecture.md has the words of each invariant.
 func TestPromises(t *testing.T) {
 	t.Parallel()
-	guide, err := os.ReadFile("../../docs/operations.md")
+	page, err := os.ReadFile("../../docs/architecture.md")
 	if err != nil {
 		t.Fatal(err)
 	}
 	for _, p := range stock.Promises() {
-		if row := fmt.Sprintf("| %s | %s |", p.Invariant, p.Text); !strings.Contains(string(guide), row) {
-			t.Errorf("docs/operations.md does not have %q", row)
+		if row := fmt.Sprintf("| %s | %s |", p.Invariant, p.Text); !strings.Contains(string(page), row) {
+			t.Errorf("docs/architecture.md does not have %q", row)
 		}
 	}
 }
