@@ -1,13 +1,13 @@
-# The shop, and the teaching shop as /lab, each one static binary on nothing: no shell, no root, no writes but to /tmp, which
-# the run has to mount:
+# The shop, and the teaching shop as /lab. Each is one static binary in an empty image, without a shell and without root. It
+# writes only to /tmp, which the run has to mount:
 #   docker run --read-only --tmpfs /tmp -p 8080:8080 shop
 # Two ways to build it:
 #   docker build -t shop .                     in the image golang:1.26
 #   docker build -t shop --target prebuilt .   from the binaries in .build, where no registry can be reached:
 #                                              CGO_ENABLED=0 go build -tags nomsgpack -o .build/ ./cmd/shop ./cmd/lab
-# The tag leaves out gin's MessagePack, which the shop does not use: a seventh of the binary, an eighth of the build.
-# The CAs of the system (a rediss:// URL, ?tls=true in the DSN, traces to an https:// endpoint) are those of the image of
-# Go. prebuilt has none: name the CA of each server, or mount this machine's:
+# The tag leaves out gin's MessagePack, which the shop does not use: it is a seventh of the binary and an eighth of the build.
+# The CAs of the system (for a rediss:// URL, ?tls=true in the DSN, traces to an https:// endpoint) come from the image of Go.
+# prebuilt has no CAs: name the CA of each server, or mount the CAs of this machine:
 #   docker run -v /etc/ssl/certs/ca-certificates.crt:/etc/ssl/certs/ca-certificates.crt:ro ...
 ARG BUILD_IMAGE=golang:1.26
 

@@ -1,4 +1,4 @@
-# What one does daily. `make` alone lists it.
+# Daily commands. `make` alone lists them.
 .DEFAULT_GOAL := help
 .PHONY: help run lab demo test race integration lint bench bench-shop audit-million fuzz
 

@@ -3,28 +3,28 @@
 # state.
 #
 #   - A member sees a majority: those that are out of the group are told to join it.
-#   - None does, and all three answer: the one that has every transaction of the others begins the group again.
-#   - None does, and one is missing: it waits. The missing one may have orders that were acknowledged.
+#   - No member does, and all three answer: the member that has every transaction of the others begins the group again.
+#   - No member does, and one is missing: the script waits. The missing member may have orders that were acknowledged.
 #
-# Members never begin or join a group by themselves. So once all three have said that they are out of it, there is none
-# anywhere, and the new one cannot become a second.
+# Members never begin or join a group by themselves. So once all three have said that they are out of the group, there is no
+# group anywhere, and the new group cannot become a second one.
 #
 # group.sh without NAME...: an operator states that these members and their data are lost for good. The others may then
-# begin a group without them. An order that only they had is lost.
+# begin a group without them. An order that only the lost members had is lost.
 set -euo pipefail
 
 members=(mysql1 mysql2 mysql3)
-group=6f1d2f3c-4f6e-4d2b-9c1a-3a5b7c9d1e2f # in mysql.cnf, too; transactions of the group are numbered under it
+group=6f1d2f3c-4f6e-4d2b-9c1a-3a5b7c9d1e2f # also in mysql.cnf; the group numbers its transactions under this name
 lost=/tmp/lost                             # a file for each member that an operator has given up
-ready=/tmp/ready                           # is there while all members are online; the health check
+ready=/tmp/ready                           # exists while all members are online, for the health check
 export MYSQL_PWD=$MYSQL_ROOT_PASSWORD
-# Of the user with whom members copy from each other: at most 32 characters.
+# The password with which members copy from each other: at most 32 characters.
 copy_password=$(sha256sum <<<"group $MYSQL_ROOT_PASSWORD")
 copy_password=${copy_password:0:32}
 
 declare -A state seat # of each member: what it says about itself; whether it is in the group, joining, out of it, or missing
-primaries=()          # those that say that they are
-provided=''           # what shops and new members need is in the group
+primaries=()          # members that say that they are the primary
+provided=''           # set once the group has what shops and new members need
 
 watch() {
     local m absent
@@ -37,11 +37,11 @@ watch() {
         if [[ " ${seat[*]} " == *' in '* ]]; then
             complete
         elif [[ " ${seat[*]} " == *' joining '* ]]; then
-            say 'no member is online yet, one recovers' # that ends, in ONLINE or in ERROR
+            say 'no member is online yet, one is recovering' # which ends, in ONLINE or in ERROR
         elif ((${#absent[@]} && SECONDS < 120)); then # no server takes longer to start
             say "waiting for ${absent[*]}: they may be starting"
         elif ((${#absent[@]})); then
-            say "no majority; waiting for ${absent[*]}: acknowledged orders may be there alone" \
+            say "no majority; waiting for ${absent[*]}: acknowledged orders may be only there" \
                 "(if lost for good: group.sh without ${absent[*]})"
         else
             begin
@@ -72,10 +72,10 @@ look() {
             rm -f "${lost:?}/$m"
             if [[ $answer == *primary ]]; then primaries+=("$m"); fi
         elif [[ -e $lost/$m ]]; then
-            online=$((online + 1)) # not awaited
+            online=$((online + 1)) # counts as present: nothing waits for it
         fi
     done
-    # One that has just been replaced may still believe that it is the primary, and online.
+    # A member that has just been replaced may still believe that it is the primary, and online.
     if [[ -n $provided ]] && ((online == ${#members[@]} && ${#primaries[@]} == 1)); then
         touch "$ready"
         say "whole: ${primaries[0]} is the primary"
@@ -84,7 +84,7 @@ look() {
     fi
 }
 
-# complete has those join that are out of the group.
+# complete tells the members that are out of the group to join.
 complete() {
     local m
     if [[ -z $provided ]] && ((${#primaries[@]} == 1)) && provide "${primaries[0]}"; then provided=yes; fi
@@ -97,7 +97,7 @@ complete() {
     wait
 }
 
-# provide makes in the group what the shops and new members need.
+# provide creates in the group what the shops and new members need.
 provide() { # provide PRIMARY
     tell "$1" "CREATE DATABASE IF NOT EXISTS shop;
         CREATE USER IF NOT EXISTS copy@'%' IDENTIFIED BY '$copy_password';
@@ -120,7 +120,7 @@ begin() {
     declare -A sets
     for m in "${members[@]}"; do
         if [[ ${seat[$m]} == missing ]]; then continue; fi
-        # One in a minority holds on to the group that was.
+        # A member in a minority holds on to the old group.
         tell "$m" 'STOP GROUP_REPLICATION' || return 0
     done
     look
@@ -144,11 +144,11 @@ begin() {
         say "no member has all transactions of the others, an operator has to choose: $(declare -p sets)"
         return 0
     fi
-    # It may be that the one whose data are gone was the primary. Before there are tables there are no orders.
+    # The member whose data are gone may have been the primary. Without tables there are no orders.
     if ((${#empty[@]})) && [[ -n ${sets[$first]} ]]; then
         answer=$(ask "$first" "SELECT COUNT(*) FROM information_schema.tables WHERE table_schema = 'shop'") || return 0
         if [[ $answer != 0 ]]; then
-            say "no majority, and ${empty[*]} has lost its data: acknowledged orders may have been there alone" \
+            say "no majority, and ${empty[*]} has lost its data: acknowledged orders may have been only there" \
                 "(to go on: group.sh without ${empty[*]})"
             return 0
         fi
@@ -159,8 +159,8 @@ begin() {
     tell "$first" 'SET GLOBAL group_replication_bootstrap_group = OFF' || true
 }
 
-# prepare makes a server a member to be: read-only out of the group, after each start, and without the transactions that
-# its image's entrypoint has made. One that has been in the group before is left as it is.
+# prepare makes a new server ready to join: read-only outside the group, also after each start, and without the transactions
+# that the entrypoint of its image has made. A server that has been in the group before stays as it is.
 prepare() { # prepare MEMBER
     local set
     set=$(transactions "$1") || return 1
@@ -168,16 +168,16 @@ prepare() { # prepare MEMBER
     tell "$1" 'RESET BINARY LOGS AND GTIDS; SET PERSIST super_read_only = ON'
 }
 
-# transactions prints what a member has executed, or has received and will execute.
+# transactions prints the transactions that a member has executed, or has received and will execute.
 transactions() { # transactions MEMBER
     ask "$1" "SELECT REPLACE(GTID_SUBTRACT(CONCAT_WS(',', @@gtid_executed, MAX(RECEIVED_TRANSACTION_SET)), ''), '\n', '')
         FROM performance_schema.replication_connection_status WHERE CHANNEL_NAME = 'group_replication_applier'"
 }
 
-# ask prints what a member answers, or fails after 5 s.
+# ask prints the answer of a member, or fails after 5 s.
 ask() { timeout 5 mysql -h "$1" -u root --connect-timeout=2 -NB <<<"$2" 2>/dev/null; } # ask MEMBER SQL
 
-# tell has a member do something, and says why it did not.
+# tell runs statements on a member, and prints the error if they fail.
 tell() { # tell MEMBER SQL
     local error
     error=$(timeout 90 mysql -h "$1" -u root --connect-timeout=2 -NB <<<"$2" 2>&1 >/dev/null) && return

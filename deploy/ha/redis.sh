@@ -1,6 +1,6 @@
 #!/bin/sh
-# redis.sh COMMAND...: starts a Redis as a replica of the master that two Sentinels name; of redis1 if they name none for a
-# while. So a master that comes back does not pretend to be one for the seconds until a Sentinel sees it.
+# redis.sh COMMAND...: starts a Redis as a replica of the master that two Sentinels name, or of redis1 if they name no master
+# for a while. So an old master that comes back does not act as a master for the seconds until a Sentinel sees it.
 set -eu
 
 name=$(hostname) master=''

@@ -1,5 +1,5 @@
 // Buyers for k6: each iteration orders as the next of the buyers, and then pays, cancels, or leaves the order. docs/load.md
-// says how to run it, on several machines too, and how to judge what was sold.
+// says how to run it, also on several machines, and how to judge what was sold.
 import { check, sleep } from 'k6';
 import { SharedArray } from 'k6/data';
 import exec from 'k6/execution';
@@ -11,17 +11,17 @@ const TARGET = env('TARGET', 'http://localhost:8080'); // a shop, or a load bala
 const SKUS = env('SKU', 'k6').split(','); // an order takes one of them at random
 const UNITS = +env('UNITS', 1); // in an order
 const PAY = +env('PAY', 0); // share of the orders that are paid
-const PROVIDER = env('PROVIDER', ''); // the operator's listener, where a payment service says so; without it buyers do, in a demonstration
+const PROVIDER = env('PROVIDER', ''); // the operator's listener, for the payment service; without it, buyers pay by their own word
 const PAYMENTS = env('SHOP_PAYMENTS_TOKEN', ''); // the payment service's token
-const CANCEL = +env('CANCEL', 0); // share that is cancelled
-const ORDERS = +env('ORDERS', 1000); // in all, as fast as VUS buyers at a time can
+const CANCEL = +env('CANCEL', 0); // share of the orders that are cancelled
+const ORDERS = +env('ORDERS', 1000); // in all, by VUS buyers at a time
 const VUS = +env('VUS', 100);
-const RATE = +env('RATE', 0); // instead of ORDERS: so many are due per second, however slow the shop is
-const DURATION = env('DURATION', '10s'); // of that
+const RATE = +env('RATE', 0); // instead of ORDERS: orders per second, however slow the shop is
+const DURATION = env('DURATION', '10s'); // of RATE
 const TRIES = 10; // of a request
 
-// A line of the file TOKENS is a buyer's token: `shop token` makes it. Without the file the shop is a teaching shop, cmd/lab,
-// in which each order has a buyer of its own, who may choose how it is sold.
+// A line of the file TOKENS is a buyer's token, as `shop token` makes it. Without the file, the shop has to be a teaching shop,
+// cmd/lab, in which each order has a buyer of its own, who may choose how it is sold.
 const TOKENS = env('TOKENS', ''); // an absolute path
 const STRATEGY = env('STRATEGY', ''); // a name of docs/strategies.md
 const THINK = env('THINK', ''); // the shop's pause between reading stock and writing it, such as 2ms
@@ -43,7 +43,7 @@ export const options = {
 
 const placed = new Counter('orders');
 const refused = new Counter('refused'); // sold out
-const unanswered = new Counter('unanswered'); // still not answered after all tries
+const unanswered = new Counter('unanswered'); // without an answer after all tries
 const paid = new Counter('paid');
 const cancelled = new Counter('cancelled');
 const retries = new Counter('retries');
@@ -57,12 +57,12 @@ export function setup() {
     const r = http.get(`${TARGET}/v1/skus/${sku}`);
     if (r.status !== 200) exec.test.abort(`no SKU ${sku} at ${TARGET}: ${r.status} ${r.body || r.error}`);
   }
-  // A run's own, so that keys and buyers differ from those of every other instance and run.
+  // Random, so that keys and buyers differ between all instances and runs.
   return Date.now().toString(36) + Math.random().toString(36).slice(2, 8);
 }
 
 export default function (run) {
-  const number = exec.scenario.iterationInTest; // in all instances
+  const number = exec.scenario.iterationInTest; // counted over all instances
   const key = `k6-${run}-${number}`;
   const who = { 'Content-Type': 'application/json' };
   if (tokens) who.Authorization = `Bearer ${tokens[number % tokens.length]}`;

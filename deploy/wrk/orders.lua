@@ -2,10 +2,11 @@
 --
 --   wrk -t2 -c64 -d5s -s deploy/wrk/orders.lua http://localhost:8080 -- SKU
 --
--- A line of the file $TOKENS is a buyer's token: `shop token` makes it. Without the file the shop is a teaching shop, cmd/lab,
--- in which each order has a buyer of its own; $STRATEGY and $THINK choose how it is sold.
+-- A line of the file $TOKENS is a buyer's token, as `shop token` makes it. Without the file, the shop has to be a teaching shop,
+-- cmd/lab, in which each order has a buyer of its own; $STRATEGY and $THINK choose how it is sold.
 --
--- Answers are counted by their status: a busy shop's 503 is not tried again, and no order is paid or cancelled.
+-- Answers are counted by their status: a request that a busy shop answers 503 is not repeated, and no order is paid or
+-- cancelled.
 
 local threads = {}
 
@@ -14,7 +15,7 @@ function setup(thread)
   thread:set("number", #threads)
 end
 
--- A run's own, so that keys differ from those of every other machine and run.
+-- Random, so that keys differ between all machines and runs.
 local function random()
   local file = assert(io.open("/dev/urandom", "rb"))
   local bytes = file:read(8)
