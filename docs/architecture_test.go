@@ -34,7 +34,8 @@ func picture(t *testing.T, section, pattern string) [][]string {
 	return regexp.MustCompile(pattern).FindAllStringSubmatch(drawn, -1)
 }
 
-// Every package is in the picture, and arrows lead from one to another exactly if it imports the other.
+// Every package is in the picture, and the arrows from a package lead to exactly the packages that it imports, directly or
+// through others.
 func TestArchitecture_packages(t *testing.T) {
 	t.Parallel()
 	nodes, arrows, imports := map[string]string{}, map[string][]string{}, map[string][]string{}
@@ -76,7 +77,7 @@ func TestArchitecture_packages(t *testing.T) {
 	}
 }
 
-// reached returns the nodes to which arrows lead from a node.
+// reached returns the nodes that the arrows from a node lead to, directly or through others.
 func reached(arrows map[string][]string, node string) []string {
 	seen := map[string]bool{}
 	for next := slices.Clone(arrows[node]); len(next) > 0; next = next[1:] {
@@ -88,7 +89,7 @@ func reached(arrows map[string][]string, node string) []string {
 	return slices.Sorted(maps.Keys(seen))
 }
 
-// Each call of the service, for an order in each state, does what the picture says.
+// Each call of the service does to an order in each state what the picture says.
 func TestArchitecture_order(t *testing.T) {
 	t.Parallel()
 	ctx := t.Context()
@@ -100,7 +101,7 @@ func TestArchitecture_order(t *testing.T) {
 	if err := db.Create(ctx, stock.SKU{Name: "mug", Price: stock.Money{Minor: 1, Currency: "EUR"}, Level: level}); err != nil {
 		t.Fatal(err)
 	}
-	do := func(call string, o order.Order) { // the order's status says what the call did
+	do := func(call string, o order.Order) { // the order's status will tell what the call did
 		switch own := (order.EndRequest{Buyer: o.Buyer, OrderID: o.ID}); call {
 		case "Cancel":
 			_, _ = service.Cancel(ctx, own)

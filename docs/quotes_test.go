@@ -80,7 +80,7 @@ var (
 	markup = strings.NewReplacer("`", "", "[", "", "]", "", "*", "", "$$", "$")
 )
 
-// folded returns a text without line breaks, the markers of comments, markup, and capitals.
+// folded returns a text without line breaks, comment markers, markup and capitals.
 func folded(text string) string {
 	return strings.ToLower(strings.Join(strings.Fields(markup.Replace(marker.ReplaceAllString(text, ""))), " "))
 }
