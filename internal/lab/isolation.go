@@ -38,7 +38,7 @@ func (s isolatedStore) InTx(ctx context.Context, fn func(order.Tx) error) error 
 		}
 		deadlocks++
 		mark(ctx, Taken{Step: stepDeadlock, Units: &deadlocks})
-		if slices.ContainsFunc(workIn(ctx).of(), func(t *Trace) bool { return t.stepped.Load() }) {
+		if slices.ContainsFunc(workIn(ctx).of, func(t *Trace) bool { return t.stepped.Load() }) {
 			return fmt.Errorf("%w: %s", order.ErrBusy, err.Error()) // not wrapped: InTx would try again
 		}
 		return err

@@ -26,7 +26,7 @@ func (s latePayment) Sell(ctx context.Context, d *order.Draft) error {
 	if err := (strategy.Conditional{Shop: s.Shop}).Sell(ctx, d); err != nil { // 2. it holds its units for a while
 		return err
 	}
-	paying := workIn(ctx).of()
+	paying := workIn(ctx).of
 	paying.add(KindStep, stepHolds, "")
 	paying.asksFor(asked{event: HoldEnds, end: func(ctx context.Context) (bool, error) { return s.makeDue(ctx, d.ID) }})
 	if !s.guarded { // 3. the provider says that it is paid

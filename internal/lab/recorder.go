@@ -230,11 +230,10 @@ func (r *Recorder) of(ctx context.Context, arguments ...any) (_ traces, own bool
 		return nil, false
 	}
 	w := workIn(ctx)
-	of := w.of()
-	if len(of) == 0 && w.shared {
+	if len(w.of) == 0 && w.shared {
 		return nil, false // it is no step of a purchase
 	}
-	if all := slices.DeleteFunc(slices.Clone(of), func(t *Trace) bool { return !t.recorded() }); len(all) > 0 {
+	if all := slices.DeleteFunc(slices.Clone(w.of), func(t *Trace) bool { return !t.recorded() }); len(all) > 0 {
 		return all, true
 	}
 	r.mu.Lock()

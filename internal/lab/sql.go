@@ -63,7 +63,7 @@ func (c *conn) BeginTx(ctx context.Context, o driver.TxOptions) (driver.Tx, erro
 	}
 	begun, err := c.fullConn.BeginTx(ctx, o)
 	answer(sqlAnswer(err, "OK"))
-	return tx{begun, context.WithValue(ctx, lineKey{}, sourceLine()), c.recorder}, err // a COMMIT may come from another goroutine
+	return tx{begun, context.WithValue(ctx, lineKey{}, sourceLine()), all}, err // a COMMIT may come from another goroutine
 }
 
 func (c *conn) ExecContext(ctx context.Context, query string, args []driver.NamedValue) (driver.Result, error) {
@@ -109,16 +109,15 @@ func (c *conn) note(ctx context.Context, query string, args []driver.NamedValue)
 // endsOrders matches how orders that are due are found, and how orders end.
 var endsOrders = regexp.MustCompile(`^SELECT .* FROM orders WHERE \(?status |^UPDATE orders `)
 
-// tx knows its requests: a COMMIT is given no context. Others may have joined since it began.
+// tx knows its requests: a COMMIT is given no context.
 type tx struct {
 	driver.Tx
-	ctx      context.Context //nolint:containedctx // see above
-	recorder *Recorder
+	ctx context.Context //nolint:containedctx // see above
+	all traces
 }
 
 func (t tx) Commit() error {
-	all, _ := t.recorder.of(t.ctx)
-	answer, err := all.command(t.ctx, KindSQL, "COMMIT", true)
+	answer, err := t.all.command(t.ctx, KindSQL, "COMMIT", true)
 	if err != nil {
 		return errors.Join(err, t.Rollback()) // as the server does when the connection is gone
 	}
@@ -129,8 +128,7 @@ func (t tx) Commit() error {
 
 // Rollback implements driver.Tx. It is sent also if the request has died: see Commit.
 func (t tx) Rollback() error {
-	all, _ := t.recorder.of(t.ctx)
-	answer := all.add(KindSQL, "ROLLBACK", "")
+	answer := t.all.add(KindSQL, "ROLLBACK", "")
 	err := t.Tx.Rollback()
 	answer(sqlAnswer(err, "OK"))
 	return err

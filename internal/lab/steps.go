@@ -44,7 +44,7 @@ type Taken struct {
 
 // mark adds a step to the traces of all requests that ctx works for.
 func mark(ctx context.Context, s Taken) {
-	for _, t := range workIn(ctx).of() {
+	for _, t := range workIn(ctx).of {
 		t.step(s)
 	}
 }
@@ -73,20 +73,17 @@ func (l tracedLocker) AcquireWith(ctx context.Context, key string, others ...str
 }
 
 func (l tracedLocker) acquire(ctx context.Context, keys []string, ask func() (strategy.Leases, error)) (strategy.Leases, error) {
-	leases := &tracedLeases{ctx: ctx, name: strings.Join(keys, " ")}
+	leases := &tracedLeases{ctx: ctx, work: workIn(ctx), name: strings.Join(keys, " ")}
 	_, leases.byCommand = l.next.(wrongLock)
-	asking := workIn(ctx).of()
-	asking.asksFor(l.asked(keys))
+	leases.of.asksFor(l.asked(keys))
 	mark(ctx, Taken{Step: stepLockAsked})
-	err := leases.inOneStep(asking, "lock", func() (err error) {
+	err := leases.inOneStep("lock", func() (err error) {
 		leases.Leases, err = ask()
 		return err
 	})
 	if err != nil {
 		return nil, err
 	}
-	leases.holding = workIn(ctx).of() // others may have joined
-	leases.holding.asksFor(l.asked(keys))
 	mark(ctx, Taken{Step: stepLockHeld})
 	return leases, nil
 }
@@ -121,8 +118,8 @@ func (l tracedLocker) asked(keys []string) asked {
 type tracedLeases struct {
 	strategy.Leases
 	ctx       context.Context //nolint:containedctx // for which they were taken
+	work                      // in ctx
 	name      string          // of the keys
-	holding   traces          // of the requests that have the locks since they were taken
 	byCommand bool            // taking and releasing them is not a single step
 	released  atomic.Bool
 }
@@ -131,18 +128,11 @@ func (l *tracedLeases) Release() error {
 	if l.released.Swap(true) {
 		return nil
 	}
-	w := workIn(l.ctx)
-	holding := w.of()
-	err := l.inOneStep(holding, "release", l.Leases.Release)
-	for _, t := range l.holding { // also those that the batch has not sold to
-		if !slices.Contains(holding, t) {
-			holding = append(holding, t)
-		}
-	}
-	for _, t := range holding {
+	err := l.inOneStep("release", l.Leases.Release)
+	for _, t := range l.of {
 		switch {
 		case t.dead.Load(): // nothing was sent
-		case !w.shared:
+		case !l.shared:
 			t.step(Taken{Step: stepReleased})
 		case t.recorded(): // its header may be on its way
 			t.add(KindStep, stepReleased, "")
@@ -152,16 +142,16 @@ func (l *tracedLeases) Release() error {
 }
 
 // inOneStep runs do, which takes or releases the locks. The commands of the correct ones do not stop.
-func (l *tracedLeases) inOneStep(all traces, what string, do func() error) error {
+func (l *tracedLeases) inOneStep(what string, do func() error) error {
 	if l.byCommand {
 		return do()
 	}
-	all.stop(l.ctx, what+" "+l.name)
-	for _, t := range all {
+	l.of.stop(l.ctx, what+" "+l.name)
+	for _, t := range l.of {
 		t.change(func() { t.inside = true })
 		defer t.change(func() { t.inside = false })
 	}
-	if all.died() {
+	if l.of.died() {
 		return ErrDied
 	}
 	return do()

@@ -124,7 +124,7 @@ func place(ctx context.Context, store order.Store, offers []Offer, strategy, sku
 	if err != nil {
 		return err
 	}
-	choice := &choice{strategy: by, trace: workIn(ctx).of()[0]}
+	choice := &choice{strategy: by, trace: workIn(ctx).of[0]}
 	ctx = context.WithValue(context.WithValue(ctx, workKey{}, nil), choiceKey{}, choice)
 	_, _, err = order.New(order.Config{Store: store, Strategy: chosen{}}).Place(ctx, order.Request{Buyer: "ann", Key: strategy + " " + sku, Lines: []order.Line{{SKU: sku, Units: units}}})
 	return err

@@ -173,7 +173,7 @@ func (c counted) Sell(ctx context.Context, d *order.Draft) error {
 	for _, line := range d.Lines {
 		keys = append(keys, strategy.CountKeys(line.SKU)...)
 	}
-	workIn(ctx).of().asksFor(asked{event: CountLost, end: func(ctx context.Context) (bool, error) {
+	workIn(ctx).of.asksFor(asked{event: CountLost, end: func(ctx context.Context) (bool, error) {
 		deleted, err := c.redis.Del(ctx, keys...).Result()
 		return deleted > 0, err
 	}})

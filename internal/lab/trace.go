@@ -37,33 +37,29 @@ func (t *Trace) recorded() bool { return t.name != "" }
 
 // In returns ctx for the work of the request.
 func (t *Trace) In(ctx context.Context) context.Context {
-	return context.WithValue(ctx, workKey{}, work{of: func() traces { return traces{t} }})
+	return context.WithValue(ctx, workKey{}, work{of: traces{t}})
 }
 
 // work says for which requests a step is taken.
 type work struct {
-	of     func() traces
+	of     traces
 	shared bool // by several requests, or by none
 }
 
 type workKey struct{}
 
 func workIn(ctx context.Context) work {
-	w, known := ctx.Value(workKey{}).(work)
-	if !known {
-		w.of = func() traces { return nil }
-	}
+	w, _ := ctx.Value(workKey{}).(work)
 	return w
 }
 
 // Share is a batch.Config's: what is done for several requests is in the trace of each.
 func Share(ctx context.Context, requests []context.Context) context.Context {
-	return context.WithValue(ctx, workKey{}, work{shared: true, of: func() (all traces) {
-		for _, request := range requests {
-			all = append(all, workIn(request).of()...)
-		}
-		return all
-	}})
+	w := work{shared: true}
+	for _, request := range requests {
+		w.of = append(w.of, workIn(request).of...)
+	}
+	return context.WithValue(ctx, workKey{}, w)
 }
 
 // Header returns the steps as Shop-Trace has them: JSON, in the order in which they were taken.

@@ -262,7 +262,7 @@ func (l wrongLock) poll(ctx context.Context, key, owner string) error {
 		case err != nil || taken:
 			return err
 		}
-		workIn(ctx).of().add(KindStep, stepContended, "held by another")
+		workIn(ctx).of.add(KindStep, stepContended, "held by another")
 		if l.once {
 			return lock.ErrTimeout
 		}
