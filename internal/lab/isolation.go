@@ -28,7 +28,6 @@ type isolatedStore struct {
 	level sql.IsolationLevel
 }
 
-// InTx implements order.Store.
 func (s isolatedStore) InTx(ctx context.Context, fn func(order.Tx) error) error {
 	var deadlocks int64
 	return s.Store.InTx(context.WithValue(ctx, levelKey{}, s.level), func(tx order.Tx) error {

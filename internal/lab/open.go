@@ -59,7 +59,7 @@ func (s Settings) missing() map[string]string {
 		}
 		missing["for-update"] = "it needs MySQL or MariaDB: --mysql DSN; SQLite has one writer at a time, and no rows to lock"
 	}
-	if len(s.Redlock) == 0 && s.Redis != "" {
+	if len(s.Redlock) == 0 {
 		missing["redlock"] = "it needs five independent Redis servers: --redlock ADDR,ADDR,ADDR,ADDR,ADDR"
 		missing["redlock-unguarded"] = missing["redlock"]
 	}
@@ -76,28 +76,18 @@ func (l *teaching) add(name string, b lock.Backend) *lock.Locker {
 }
 
 func (l *teaching) openRedlock(ctx context.Context) error {
-	addrs := l.settings.Redlock
-	if len(addrs) == 0 {
-		if l.settings.Redis != "" {
-			return nil
-		}
-		embedded, stop, err := StartEmbedded(5)
-		if err != nil {
-			return err
-		}
-		l.OnClose("embedded redlock", stop)
-		addrs = embedded
-	}
 	var nodes []redis.UniversalClient
-	for _, address := range addrs {
+	for _, address := range l.settings.Redlock {
 		node, err := l.OpenRedis(ctx, address)
 		if err != nil {
 			return fmt.Errorf("redlock: %w", err)
 		}
 		nodes = append(nodes, node)
 	}
-	// In a race the nodes are busy, so that an answer may take long; they are near, so that a retry costs little.
-	l.add(RedlockLock, redlock.New(nodes, redlock.Options{NodeTimeout: 500 * time.Millisecond, Delay: 5 * time.Millisecond}))
+	if len(nodes) > 0 {
+		// In a race the nodes are busy, so that an answer may take long; they are near, so that a retry costs little.
+		l.add(RedlockLock, redlock.New(nodes, redlock.Options{NodeTimeout: 500 * time.Millisecond, Delay: 5 * time.Millisecond}))
+	}
 	return nil
 }
 

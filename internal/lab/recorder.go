@@ -16,7 +16,7 @@ import (
 )
 
 var (
-	// ErrInvalid means that the name of a recording is malformed or taken, or that its request cannot make a move.
+	// ErrInvalid means that the name of a recording is taken, or that its request cannot make a move.
 	ErrInvalid = errors.New("invalid recording")
 
 	// ErrDied is what a request that has died gets of every command.
@@ -105,15 +105,10 @@ type Recorder struct {
 	recorded []*Trace // the latest last
 }
 
-var nameRule = regexp.MustCompile(`^[a-z0-9-]{1,64}$`)
-
 // Begin begins the trace of a request, which has a name if it is to be recorded, and returns the request's context, which
 // ends if it dies. Trace.In is for what is to be traced; call End when the request has its answer. The error is an
 // ErrInvalid.
 func (r *Recorder) Begin(ctx context.Context, q Request) (context.Context, *Trace, error) {
-	if q.Name != "" && !nameRule.MatchString(q.Name) {
-		return nil, nil, fmt.Errorf("%w: name %.80q: want 1 to 64 of a-z, 0-9, '-'", ErrInvalid, q.Name)
-	}
 	t := &Trace{
 		name: q.Name, skus: q.SKUs, changed: make(chan struct{}), turn: make(chan struct{}, 1),
 		recording: Recording{Events: []Event{}},
@@ -123,7 +118,7 @@ func (r *Recorder) Begin(ctx context.Context, q Request) (context.Context, *Trac
 		r.mu.Lock()
 		defer r.mu.Unlock()
 		if slices.ContainsFunc(r.recorded, func(other *Trace) bool { return other.name == t.name }) {
-			return nil, nil, fmt.Errorf("%w: there is a recording called %s already", ErrInvalid, t.name)
+			return nil, nil, fmt.Errorf("%w: there is a recording called %.80q already", ErrInvalid, t.name)
 		}
 		r.recorded = append(r.recorded, t)
 		r.recorded = r.recorded[max(0, len(r.recorded)-maxRecordings):]
@@ -248,10 +243,7 @@ func (r *Recorder) of(ctx context.Context, arguments ...any) (_ traces, own bool
 
 // isAbout reports whether an argument of a command names the lock of one of the request's SKUs.
 func (t *Trace) isAbout(argument any) bool {
-	text, _ := argument.(string)
-	if bytes, ok := argument.([]byte); ok {
-		text = string(bytes)
-	}
+	text := fmt.Sprintf("%s", argument) // a string, or bytes
 	return slices.ContainsFunc(t.skus, func(sku string) bool {
 		_, after, found := strings.Cut(text, strategy.Key(sku))
 		return found && (after == "" || after[0] == '}' || after[0] == '/')

@@ -341,10 +341,8 @@ func TestRecorder_Begin_refuses(t *testing.T) {
 	t.Parallel()
 	r := new(Recorder)
 	begin(t, r, Request{Name: "taken"})
-	for _, q := range []Request{{Name: "A"}, {Name: strings.Repeat("a", 65)}, {Name: "taken"}} {
-		if _, _, err := r.Begin(t.Context(), q); !errors.Is(err, ErrInvalid) {
-			t.Errorf("%+v: got %v, want ErrInvalid", q, err)
-		}
+	if _, _, err := r.Begin(t.Context(), Request{Name: "taken"}); !errors.Is(err, ErrInvalid) {
+		t.Errorf("got %v, want ErrInvalid", err)
 	}
 	for i := range maxRecordings { // "keeps the latest"
 		begin(t, r, Request{Name: fmt.Sprint("a-", i)})

@@ -2,7 +2,6 @@ package lab
 
 import (
 	"context"
-	"crypto/sha1" //nolint:gosec // Redis names scripts by it
 	"errors"
 	"fmt"
 	"slices"
@@ -107,7 +106,7 @@ func (h redisHook) script(c redis.Cmder) int {
 	}
 	hash := fmt.Sprint(c.Args()[1])
 	if c.Name() == "eval" {
-		hash = fmt.Sprintf("%x", sha1.Sum([]byte(hash))) //nolint:gosec // as Redis does
+		hash = redis.NewScript(hash).Hash()
 	}
 	return slices.IndexFunc(h.scripts, func(s lock.Script) bool { return s.Hash() == hash })
 }

@@ -78,7 +78,7 @@ func (s Settings) Check() error {
 // Shop is a running teaching shop.
 type Shop struct {
 	*app.Shop
-	stop func() error // the Redis in this process
+	stop func() error // the Redis servers in this process
 }
 
 // Start is app.Start of a teaching shop.
@@ -91,14 +91,18 @@ func Start(ctx context.Context, s Settings) (_ *Shop, err error) {
 		s.OperatorToken = auth.RandomSecret()
 	}
 	s.BuyersPay = true
-	l := &teaching{settings: s, recorder: new(Recorder)}
-	if s.Redis == "" {
-		addrs, stop, err := StartEmbedded(1)
+	alone := s.Redis == ""
+	if alone {
+		addrs, stop, err := StartEmbedded(1 + 5)
 		if err != nil {
 			return nil, err
 		}
 		s.Redis, shop.stop = addrs[0], stop
+		if len(s.Redlock) == 0 {
+			s.Redlock = addrs[1:]
+		}
 	}
+	l := &teaching{settings: s, recorder: new(Recorder)}
 	hooks := app.Hooks{
 		Identify: identify,
 		Database: l.recorder.Database,
@@ -110,7 +114,7 @@ func Start(ctx context.Context, s Settings) (_ *Shop, err error) {
 		Orders:   func(next httpapi.Orders) httpapi.Orders { return chosenOrders{next, l} },
 		Handler:  l.handler,
 		Strategy: l.open,
-		Alone:    l.settings.Redis == "",
+		Alone:    alone,
 	}
 	if shop.Shop, err = app.Start(ctx, s.Settings, hooks); err != nil {
 		return nil, errors.Join(err, shop.stop())
@@ -118,7 +122,7 @@ func Start(ctx context.Context, s Settings) (_ *Shop, err error) {
 	return shop, nil
 }
 
-// Shutdown shuts the shop down as app.Shop does, and then stops the Redis in this process.
+// Shutdown shuts the shop down as app.Shop does, and then stops the Redis servers in this process.
 func (s *Shop) Shutdown(ctx context.Context) error {
 	return errors.Join(s.Shop.Shutdown(ctx), s.stop())
 }

@@ -167,7 +167,6 @@ type counted struct {
 	redis redis.UniversalClient
 }
 
-// Sell implements order.Strategy.
 func (c counted) Sell(ctx context.Context, d *order.Draft) error {
 	var keys []string
 	for _, line := range d.Lines {

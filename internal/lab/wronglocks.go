@@ -224,7 +224,7 @@ func (l wrongLock) Holder(ctx context.Context, key string) (h lock.Holder, err e
 	if h.Owner, err = l.client.Get(ctx, key).Result(); redis.HasErrorPrefix(err, "WRONGTYPE") { // a count by owner
 		var owners []string
 		owners, err = l.client.HKeys(ctx, key).Result()
-		h.Owner = strings.Join(owners, ", ")
+		h.Owner = strings.Join(order.Map(owners, func(owner string) string { return short(owner) }), ", ")
 	}
 	if errors.Is(err, redis.Nil) {
 		return h, nil

@@ -58,13 +58,6 @@ type journal struct {
 	events []Event
 }
 
-// copy returns a journal of what has happened until now.
-func (j *journal) copy() *journal {
-	j.mu.Lock()
-	defer j.mu.Unlock()
-	return &journal{began: j.began, suffix: j.suffix, events: slices.Clone(j.events)}
-}
-
 // add notes what happens now.
 func (j *journal) add(actor, kind, text string) {
 	j.mu.Lock()
@@ -72,10 +65,8 @@ func (j *journal) add(actor, kind, text string) {
 	j.events = append(j.events, Event{At: time.Since(j.began), Actor: actor, Kind: kind, Text: text})
 }
 
-// addRecording notes what a shop recorded, without what other events say as well.
-func (j *journal) addRecording(actor string, recorded []lab.Event) {
-	j.mu.Lock()
-	defer j.mu.Unlock()
+// eventsOf returns what a shop has recorded of a buyer, without what other events say as well.
+func (j *journal) eventsOf(actor string, recorded []lab.Event) (events []Event) {
 	for _, e := range recorded {
 		kind, text := e.Kind, strings.ReplaceAll(e.Text, j.suffix, "")
 		switch {
@@ -86,10 +77,11 @@ func (j *journal) addRecording(actor string, recorded []lab.Event) {
 		case kind == lab.KindStop:
 			kind = Schedule
 		}
-		j.events = append(j.events, Event{
+		events = append(events, Event{
 			At: max(0, time.UnixMicro(e.At).Sub(j.began)), Actor: actor, Kind: kind, Text: text, Answer: lockAnswer(text, e.Answer),
 		})
 	}
+	return events
 }
 
 // lockAnswer explains what the acquire script of package lock answers: a fence, or as a negative number for how many
@@ -107,15 +99,22 @@ func lockAnswer(command, answer string) string {
 	return "yes, fence " + answer
 }
 
-// sorted returns all events in order of time. The equal questions of a buyer who polls for a lock become one event.
-func (j *journal) sorted() []Event {
+// with returns all events in order of time: the journal's, and what the shops have recorded of the buyers. The equal questions
+// of a buyer who polls for a lock become one event.
+func (j *journal) with(buyers []*buyer) []Event {
 	j.mu.Lock()
-	defer j.mu.Unlock()
-	slices.SortStableFunc(j.events, func(a, b Event) int { return cmp.Compare(a.At.Microseconds(), b.At.Microseconds()) })
+	events := slices.Clone(j.events)
+	j.mu.Unlock()
+	for _, b := range buyers {
+		for try := 1; try <= b.try(); try++ {
+			events = append(events, j.eventsOf(b.name, b.recordings[try].Events)...)
+		}
+	}
+	slices.SortStableFunc(events, func(a, b Event) int { return cmp.Compare(a.At.Microseconds(), b.At.Microseconds()) })
 	var kept []Event
 	var times []int            // how often each was sent
 	latest := map[string]int{} // index in kept of each buyer's latest event
-	for _, e := range j.events {
+	for _, e := range events {
 		i, known := latest[e.Actor]
 		if known && (e.Kind == lab.KindRedis || e.Kind == lab.KindSQL) && kept[i].Text == e.Text && kept[i].Answer == e.Answer {
 			times[i]++

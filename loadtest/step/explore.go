@@ -54,18 +54,11 @@ flags make no sense. With --schedule, 1 only if a right one fails.
 
 // Validate returns the first flag that asks for what cannot be.
 func (c *Explore) Validate() error {
-	const maxPreemptions = 4
 	switch {
 	case (c.Name == "") == (c.Schedule == ""):
 		return errors.New("name a strategy or 'all', or a --schedule")
-	case c.Buyers < 2 || c.Buyers > maxBuyers:
-		return fmt.Errorf("--buyers %d: want 2 to %d", c.Buyers, maxBuyers)
-	case c.Units < 1 || c.Units > maxUnits:
-		return fmt.Errorf("--units %d: want 1 to %d", c.Units, maxUnits)
 	case c.Units >= int64(c.Buyers):
 		return fmt.Errorf("--units %d: want fewer units than buyers (%d), so that a buyer is left for a unit that comes back", c.Units, c.Buyers)
-	case c.Preemptions < 0 || c.Preemptions > maxPreemptions:
-		return fmt.Errorf("--preemptions %d: want 0 to %d", c.Preemptions, maxPreemptions)
 	case c.Schedule == "":
 		return c.Check()
 	case c.Bounds != DefaultBounds():
@@ -207,12 +200,12 @@ type Explored struct {
 
 func (e *Explored) add(p Position) {
 	e.Schedules = append(e.Schedules, p.Schedule)
-	switch {
-	case p.Passed:
+	if p.Passed {
 		return
-	case p.Sold > p.Units:
+	}
+	if p.Sold > p.Units {
 		e.Oversold++
-	default:
+	} else {
 		e.Undersold++
 	}
 	e.Failed = append(e.Failed, p.Schedule)
@@ -228,9 +221,9 @@ func (e Explored) Shortest() string {
 
 // Bounds of what is explored. They are also flags.
 type Bounds struct {
-	Buyers      int   `group:"Schedules" default:"2" help:"Requests for the last unit (2 to 3)."`
-	Units       int64 `group:"Schedules" default:"1" help:"Units that are left (1 to 2)."`
-	Preemptions int   `group:"Schedules" default:"2" help:"Preemptions: switches away from a request that could go on (0 to 4). A fault counts as one."`
+	Buyers      int   `group:"Schedules" default:"2" enum:"2,3" help:"Requests for the last unit (2 to 3)."`
+	Units       int64 `group:"Schedules" default:"1" enum:"1,2" help:"Units that are left (1 to 2)."`
+	Preemptions int   `group:"Schedules" default:"2" enum:"0,1,2,3,4" help:"Preemptions: switches away from a request that could go on (0 to 4). A fault counts as one."`
 	Crash       bool  `group:"Schedules" help:"Also let the process die, or its lock run out, at each step; one such fault in a schedule."`
 }
 

@@ -142,7 +142,7 @@ func TestExplore_seededDefects(t *testing.T) {
 		"short-lease*2:AAAAAtaBBacb": true, "blind-del*2:AAAAAtaBBacb": false, // the owner is not compared
 	} {
 		if got, err := player.PlayLoose(t.Context(), schedule); err != nil || got.Passed != passes {
-			t.Errorf("%s: got %v and %q, want passed %v", schedule, err, got.Outcome, passes)
+			t.Errorf("%s: got %v and %q, want passed %v", schedule, err, got.outcome(""), passes)
 		}
 	}
 }
@@ -171,8 +171,6 @@ func TestExplore_Validate(t *testing.T) {
 		"more buyers":     func(c *Explore) { c.Name, c.Schedule = "", "redis*2:Axab" },
 		"--units 3":       func(c *Explore) { c.Units = 3 },
 		"leave out":       func(c *Explore) { c.Name, c.Schedule, c.Crash = "", "none:ABab", true },
-		"--buyers 4":      func(c *Explore) { c.Buyers = 4 },
-		"--preemptions 5": func(c *Explore) { c.Preemptions = 5 },
 		"xa, ta and wa":   func(c *Explore) { c.Name, c.Schedule = "", "none:ABd" },
 		"A, a, xa, ta":    func(c *Explore) { c.Name, c.Schedule = "", "none:ABx" },
 		"such as none:AB": func(c *Explore) { c.Name, c.Schedule = "", "none" },

@@ -69,7 +69,6 @@ func (l Lesson) remedySchedule() string {
 func (p *Position) judge(stuck, wanted bool) {
 	held := slices.ContainsFunc(p.Events, func(e Event) bool { return e.Text == lab.HoldEnds }) // until then nobody else could buy
 	p.Passed = !stuck && (p.Sold == p.Units || p.Sold < p.Units && (!wanted || held))
-	p.Outcome = p.outcome("")
 	lessons := Lessons()
 	is := slices.IndexFunc(lessons, func(l Lesson) bool { return l.Schedule == p.Schedule })
 	switch {

@@ -34,11 +34,10 @@ type Position struct {
 	Wrong  int      `json:"wrong"`          // index of the event with which it went wrong; -1 if none did
 	Saved  int      `json:"saved"`          // index of the event with which a lesson's remedy prevents that; -1 if none does
 
-	Over    bool   `json:"over"`    // no buyer can go on
-	Passed  bool   `json:"passed"`  // it is over, no unit was sold twice, no buyer waits for ever, and no unit is left for a living one
-	Outcome string `json:"outcome"` // a sentence with the figures, once it is over
-	Why     string `json:"why"`     // a paragraph on what happened, once it is over
-	Remedy  string `json:"remedy"`  // what a right strategy does instead, where it failed
+	Over   bool   `json:"over"`   // no buyer can go on
+	Passed bool   `json:"passed"` // it is over, no unit was sold twice, no buyer waits for ever, and no unit is left for a living one
+	Why    string `json:"why"`    // a paragraph on what happened, once it is over
+	Remedy string `json:"remedy"` // what a right strategy does instead, where it failed
 }
 
 // Buyer is how far a buyer has come.
@@ -75,14 +74,12 @@ type Lock struct {
 	lab.LockState
 }
 
-// isOwner reports whether a command names an owner of the lock, by the first letters of its random name.
+// isOwner reports whether a command names an owner of the lock.
 func (l *Lock) isOwner(command string) bool {
 	return slices.ContainsFunc(strings.Split(l.Owner, ", "), func(owner string) bool {
-		return len(owner) > ownerShown && strings.Contains(command, " "+owner[:ownerShown])
+		return owner != "" && strings.Contains(command, " "+owner)
 	})
 }
-
-const ownerShown = 6 // letters of an owner's name in a recording
 
 // isOthers reports whether the lock is free, or another buyer's.
 func (l *Lock) isOthers(name string) bool {
@@ -95,7 +92,7 @@ type Player struct {
 	conns *http.Client
 
 	mu   sync.Mutex
-	idle map[kind][]*instances
+	idle []*instances
 }
 
 // kind is what shops a schedule needs.
@@ -106,7 +103,7 @@ type kind struct {
 
 // NewPlayer returns a Player whose shops use these servers. It starts them as they are needed.
 func NewPlayer(on shops.Servers) *Player {
-	return &Player{on: on, conns: shopclient.NewConnections(maxBuyers, answerTimeout), idle: map[kind][]*instances{}}
+	return &Player{on: on, conns: shopclient.NewConnections(maxBuyers, answerTimeout)}
 }
 
 // Close ends all shops. Nothing may be played any more.
@@ -115,10 +112,8 @@ func (p *Player) Close() error {
 	defer p.mu.Unlock()
 	p.conns.CloseIdleConnections()
 	var errs []error
-	for _, all := range p.idle {
-		for _, s := range all {
-			errs = append(errs, s.Close())
-		}
+	for _, s := range p.idle {
+		errs = append(errs, s.Close())
 	}
 	return errors.Join(errs...)
 }
@@ -153,8 +148,9 @@ func (p *Player) open(ctx context.Context, k kind) (*instances, error) {
 func (p *Player) borrow(ctx context.Context, k kind, do func(*instances) error) (err error) {
 	var s *instances
 	p.mu.Lock()
-	if free := p.idle[k]; len(free) > 0 {
-		s, p.idle[k] = free[len(free)-1], free[:len(free)-1]
+	if i := slices.IndexFunc(p.idle, func(s *instances) bool { return s.kind == k }); i >= 0 {
+		s = p.idle[i]
+		p.idle = slices.Delete(p.idle, i, i+1)
 	}
 	p.mu.Unlock()
 	if s == nil {
@@ -167,7 +163,7 @@ func (p *Player) borrow(ctx context.Context, k kind, do func(*instances) error) 
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.idle[k] = append(p.idle[k], s)
+	p.idle = append(p.idle, s)
 	return err
 }
 
@@ -182,38 +178,35 @@ func (p *Player) Strategies(ctx context.Context) (all []shopclient.Strategy, err
 }
 
 // strategy returns the one of this name, or an ErrSchedule.
-func (p *Player) strategy(ctx context.Context, name string) (s shopclient.Strategy, err error) {
+func (p *Player) strategy(ctx context.Context, name string) (shopclient.Strategy, error) {
 	all, err := p.Strategies(ctx)
 	if err != nil {
-		return s, err
+		return shopclient.Strategy{}, err
 	}
-	i := slices.IndexFunc(all, func(s shopclient.Strategy) bool { return s.Name == name })
-	switch {
-	case i < 0:
-		return s, fmt.Errorf("%w: %.80q is no strategy; `go run ./loadtest explore all` plays each", ErrSchedule, name)
-	case !all[i].Available:
-		return s, fmt.Errorf("%w: %s: %s", ErrSchedule, name, all[i].Reason)
+	chosen, err := shopclient.Pick(all, []string{name})
+	if err != nil {
+		return shopclient.Strategy{}, fmt.Errorf("%w: %w", ErrSchedule, err)
 	}
-	return all[i], nil
+	return chosen[0], nil
 }
 
 // Position plays a schedule as far as its name says. An ErrSchedule is about the name.
 func (p *Player) Position(ctx context.Context, name string) (Position, error) {
-	return p.play(ctx, name, true, false)
+	return p.play(ctx, name, plan{part: true})
 }
 
 // Play plays a schedule, and then each buyer to its end. The errors are those of Position.
 func (p *Player) Play(ctx context.Context, name string) (Position, error) {
-	return p.play(ctx, name, false, false)
+	return p.play(ctx, name, plan{})
 }
 
 // PlayLoose is Play for the schedule of another strategy: acts that do not fit this one are left out.
 func (p *Player) PlayLoose(ctx context.Context, name string) (Position, error) {
-	return p.play(ctx, name, false, true)
+	return p.play(ctx, name, plan{loose: true})
 }
 
-func (p *Player) play(ctx context.Context, name string, part, loose bool) (Position, error) {
-	all, _, err := p.keep(ctx, name, plan{part: part, loose: loose})
+func (p *Player) play(ctx context.Context, name string, how plan) (Position, error) {
+	all, _, err := p.keep(ctx, name, how)
 	if err != nil {
 		return Position{}, err
 	}

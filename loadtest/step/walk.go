@@ -154,10 +154,9 @@ func (w *walk) isStuck(ctx context.Context) (bool, error) {
 			return true, nil
 		}
 		w.timePassed = true
-		switch err := w.expire(ctx, w.buyers[i]); {
-		case errors.Is(err, errNoLock):
+		if err := w.expire(ctx, w.buyers[i]); errors.Is(err, errNoLock) {
 			return true, nil
-		case err != nil:
+		} else if err != nil {
 			return true, err
 		}
 	}
@@ -475,13 +474,7 @@ func (w *walk) readBooks(ctx context.Context, p *Position) error {
 
 // readEvents collects what was recorded, with the act that each event belongs to.
 func (w *walk) readEvents(p *Position) {
-	log := w.log.copy()
-	for _, b := range w.buyers {
-		for try := 1; try <= b.try(); try++ {
-			log.addRecording(b.name, b.recordings[try].Events)
-		}
-	}
-	p.Events = log.sorted()
+	p.Events = w.log.with(w.buyers)
 	fences := map[string]int64{} // by buyer, not committed yet
 	for i := range p.Events {
 		e := &p.Events[i]
