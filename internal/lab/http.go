@@ -116,28 +116,22 @@ type choiceKey struct{}
 //
 //	Shop-Strategy: none    how, by a strategy that is available
 //	Shop-Think: 2ms        the pause between reading stock and writing it, at most maxThink
-//	Shop-Recording: a      record what the request does, under this name
-//	Shop-Stop: each        with Shop-Recording: stop before each step that another can notice
+//	Shop-Recording: a      record what the request does, under this name, and stop before each step that another can notice
 //
 // The error is an httpapi.ErrMalformed.
-func (l *teaching) choose(by *choice) (q Request, err error) {
-	h := by.header
+func (l *teaching) choose(by *choice) (err error) {
 	by.think = l.settings.Think
-	if by.strategy, err = find(l.offers, h.Get("Shop-Strategy")); err != nil {
-		return q, fmt.Errorf("%w: %w", httpapi.ErrMalformed, err)
+	if by.strategy, err = find(l.offers, by.header.Get("Shop-Strategy")); err != nil {
+		return fmt.Errorf("%w: %w", httpapi.ErrMalformed, err)
 	}
-	think, stop := h.Get("Shop-Think"), h.Get("Shop-Stop")
+	think := by.header.Get("Shop-Think")
 	if think != "" {
 		by.think, err = time.ParseDuration(think)
 	}
-	q = Request{Name: h.Get("Shop-Recording"), Step: stop == "each"}
-	switch {
-	case err != nil || by.think < 0 || by.think > maxThink:
-		err = fmt.Errorf("%w: Shop-Think %.40q: want a duration such as 2ms, at most %v", httpapi.ErrMalformed, think, maxThink)
-	case stop != "" && (!q.Step || q.Name == ""):
-		err = fmt.Errorf("%w: Shop-Stop %.80q: want each, and Shop-Recording, by which to step", httpapi.ErrMalformed, stop)
+	if err != nil || by.think < 0 || by.think > maxThink {
+		return fmt.Errorf("%w: Shop-Think %.40q: want a duration such as 2ms, at most %v", httpapi.ErrMalformed, think, maxThink)
 	}
-	return q, err
+	return nil
 }
 
 type service = httpapi.Orders // a field called Orders would hide the method
@@ -152,14 +146,11 @@ type chosenOrders struct {
 // Shop-Trace.
 func (o chosenOrders) Place(ctx context.Context, r order.Request) (placed order.Order, replayed bool, err error) {
 	by, _ := ctx.Value(choiceKey{}).(*choice)
-	q, err := o.lab.choose(by)
-	if err != nil {
+	if err := o.lab.choose(by); err != nil {
 		return placed, false, err
 	}
-	for _, line := range r.Lines {
-		q.SKUs = append(q.SKUs, line.SKU)
-	}
-	ctx, by.trace, err = o.lab.recorder.Begin(ctx, q)
+	skus := order.Map(r.Lines, func(line order.Line) string { return line.SKU })
+	ctx, by.trace, err = o.lab.recorder.Begin(ctx, by.header.Get("Shop-Recording"), skus)
 	if err != nil {
 		return placed, false, fmt.Errorf("%w: %w", httpapi.ErrMalformed, err)
 	}

@@ -90,13 +90,6 @@ type LockState struct {
 	TTL   int64  `json:"ttl_ms"` // what is left; 0 if it has no end
 }
 
-// Request is what is to be traced.
-type Request struct {
-	Name string // of the recording; empty for a trace that is not recorded
-	Step bool   // stop before each step that another request can notice
-	SKUs []string
-}
-
 // Recorder keeps the latest recordings of a shop, at first none. It may be used by many goroutines at once.
 type Recorder struct {
 	used atomic.Bool // there was a recording; nothing is looked for before
@@ -105,16 +98,16 @@ type Recorder struct {
 	recorded []*Trace // the latest last
 }
 
-// Begin begins the trace of a request, which has a name if it is to be recorded, and returns the request's context, which
-// ends if it dies. Trace.In is for what is to be traced; call End when the request has its answer. The error is an
-// ErrInvalid.
-func (r *Recorder) Begin(ctx context.Context, q Request) (context.Context, *Trace, error) {
+// Begin begins the trace of a request about these SKUs, and returns the request's context, which ends if it dies. With a name,
+// the request is recorded, and stops before each step that another request can notice. Trace.In is for what is to be traced;
+// call End when the request has its answer. The error is an ErrInvalid.
+func (r *Recorder) Begin(ctx context.Context, name string, skus []string) (context.Context, *Trace, error) {
 	t := &Trace{
-		name: q.Name, skus: q.SKUs, changed: make(chan struct{}), turn: make(chan struct{}, 1),
+		name: name, skus: skus, changed: make(chan struct{}), turn: make(chan struct{}, 1),
 		recording: Recording{Events: []Event{}},
 	}
-	t.stepped.Store(q.Step)
-	if q.Name != "" {
+	t.stepped.Store(t.recorded())
+	if t.recorded() {
 		r.mu.Lock()
 		defer r.mu.Unlock()
 		if slices.ContainsFunc(r.recorded, func(other *Trace) bool { return other.name == t.name }) {

@@ -24,9 +24,9 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(testserver.Wrap(m)) }
 
-func begin(t *testing.T, r *Recorder, q Request) (context.Context, *Trace) {
+func begin(t *testing.T, r *Recorder, name string, skus ...string) (context.Context, *Trace) {
 	t.Helper()
-	ctx, trace, err := r.Begin(t.Context(), q)
+	ctx, trace, err := r.Begin(t.Context(), name, skus)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -62,7 +62,7 @@ func recordedRedis(t *testing.T, r *Recorder) (*miniredis.Miniredis, *redis.Clie
 	server := miniredis.RunT(t)
 	c := redis.NewClient(&redis.Options{Addr: server.Addr()})
 	t.Cleanup(func() { _ = c.Close() })
-	c.AddHook(r.Redis(nil))
+	c.AddHook(r.Redis())
 	return server, c
 }
 
@@ -72,7 +72,7 @@ func TestRecorder_redis(t *testing.T) {
 	t.Parallel()
 	r := new(Recorder)
 	server, c := recordedRedis(t, r)
-	ctx, trace := begin(t, r, Request{Name: "a", Step: true, SKUs: []string{"mug"}})
+	ctx, trace := begin(t, r, "a", "mug")
 	if err := r.Do(ctx, Step, "a"); !errors.Is(err, ErrInvalid) {
 		t.Errorf("a step before the first stop: got %v, want ErrInvalid", err)
 	}
@@ -118,11 +118,11 @@ func TestRecorder_batch(t *testing.T) {
 	t.Parallel()
 	r := new(Recorder)
 	server, c := recordedRedis(t, r)
-	_, ended := begin(t, r, Request{Name: "ended"})
+	_, ended := begin(t, r, "ended")
 	ended.End()
-	ann, _ := begin(t, r, Request{Name: "a", Step: true})
-	bob, _ := begin(t, r, Request{Name: "b", Step: true})
-	apart, _ := begin(t, r, Request{Name: "apart"})
+	ann, _ := begin(t, r, "a")
+	bob, _ := begin(t, r, "b")
+	apart, _ := begin(t, r, "apart")
 	batch := Share(t.Context(), []context.Context{bob, ann, t.Context()})
 	done := make(chan error, 1)
 	go func() { done <- c.Incr(batch, "n").Err() }()
@@ -161,7 +161,7 @@ func TestRecorder_diesAtOnce(t *testing.T) {
 	r := new(Recorder)
 	for i := range 20 {
 		name := fmt.Sprint("a", i)
-		ctx, trace := begin(t, r, Request{Name: name, Step: true})
+		ctx, trace := begin(t, r, name)
 		trace.stop(&dyingContext{ctx, func() {
 			if seen := until(t, r, name, Stopped); r.Do(ctx, Die, name) != nil {
 				t.Errorf("got %+v, want it to die", seen)
@@ -221,7 +221,7 @@ func TestRecorder_database(t *testing.T) {
 		rows int
 	}{{Die, 0}, {Step, 1}} {
 		name := fmt.Sprint("a-", i)
-		ctx, trace := begin(t, r, Request{Name: name, Step: true})
+		ctx, trace := begin(t, r, name)
 		done := make(chan error, 1)
 		go func() { done <- insert(ctx) }()
 		for _, next := range []string{"BEGIN", "UPDATE skus SET n = 1", "COMMIT"} {
@@ -251,7 +251,7 @@ func TestRecorder_database(t *testing.T) {
 func TestRecorder_zooKeeper(t *testing.T) {
 	t.Parallel()
 	r := new(Recorder)
-	_, trace := begin(t, r, Request{Name: "a", Step: true, SKUs: []string{"mug"}})
+	_, trace := begin(t, r, "a", "mug")
 	trace.End()
 	const owner = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
 	r.ZooKeeper("create", "/locks/sku:mug/"+owner+"-", owner+"-0000000001")
@@ -267,7 +267,7 @@ func TestTrace_stopEnds(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		r := new(Recorder)
-		ctx, trace := begin(t, r, Request{Name: "a", Step: true})
+		ctx, trace := begin(t, r, "a")
 		began := time.Now()
 		trace.stop(ctx, "sql BEGIN")
 		if took := time.Since(began); took != Longest {
@@ -276,7 +276,7 @@ func TestTrace_stopEnds(t *testing.T) {
 		if seen := until(t, r, "a", Running); !strings.Contains(strings.Join(lines(seen), ";"), "goes on by itself") {
 			t.Errorf("got %q, want it recorded", lines(seen))
 		}
-		ctx, trace = begin(t, r, Request{Name: "b", Step: true})
+		ctx, trace = begin(t, r, "b")
 		ctx, cancel := context.WithCancel(ctx)
 		done := make(chan struct{})
 		go func() { defer close(done); trace.stop(ctx, "sql BEGIN") }()
@@ -306,7 +306,10 @@ func TestTrace_expire(t *testing.T) {
 	lockers["redis"] = strategy.LockerOf(right)
 	r := new(Recorder)
 	for _, name := range []string{"redis", "setex", "get-then-del"} {
-		ctx, trace := begin(t, r, Request{Name: name})
+		ctx, trace := begin(t, r, name)
+		if err := r.Do(ctx, Resume, name); err != nil {
+			t.Fatal(err)
+		}
 		if err := r.Do(ctx, Expire, name); !errors.Is(err, ErrInvalid) {
 			t.Errorf("%s: it has asked for no lock: got %v, want ErrInvalid", name, err)
 		}
@@ -324,8 +327,11 @@ func TestTrace_expire(t *testing.T) {
 		}
 		trace.End()
 	}
-	ctx, trace := begin(t, r, Request{Name: "a"})
+	ctx, trace := begin(t, r, "a")
 	defer trace.End()
+	if err := r.Do(ctx, Resume, "a"); err != nil {
+		t.Fatal(err)
+	}
 	if _, err := Locker(lockers["setnx-expire"]).AcquireAll(ctx, "sku:mug"); err != nil {
 		t.Fatal(err)
 	}
@@ -340,12 +346,12 @@ func TestTrace_expire(t *testing.T) {
 func TestRecorder_Begin_refuses(t *testing.T) {
 	t.Parallel()
 	r := new(Recorder)
-	begin(t, r, Request{Name: "taken"})
-	if _, _, err := r.Begin(t.Context(), Request{Name: "taken"}); !errors.Is(err, ErrInvalid) {
+	begin(t, r, "taken")
+	if _, _, err := r.Begin(t.Context(), "taken", nil); !errors.Is(err, ErrInvalid) {
 		t.Errorf("got %v, want ErrInvalid", err)
 	}
 	for i := range maxRecordings { // "keeps the latest"
-		begin(t, r, Request{Name: fmt.Sprint("a-", i)})
+		begin(t, r, fmt.Sprint("a-", i))
 	}
 	if _, err := r.Look(t.Context(), "taken", 0); !errors.Is(err, ErrNotFound) {
 		t.Errorf("the oldest: got %v, want ErrNotFound", err)

@@ -13,15 +13,19 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"example.com/shop/internal/lock"
+	"example.com/shop/internal/lock/redlock"
 	"example.com/shop/internal/observe"
+	"example.com/shop/internal/order/strategy"
 )
 
-// Redis returns a hook for a client whose commands are to be recorded, these scripts with their names.
-func (r *Recorder) Redis(scripts []lock.Script) redis.Hook { return redisHook{r, scripts} }
+// Redis returns a hook for a client whose commands are to be recorded.
+func (r *Recorder) Redis() redis.Hook {
+	return redisHook{r, slices.Concat(lock.Scripts(), redlock.Scripts(), strategy.Scripts(), []lock.Script{compareScript})}
+}
 
 type redisHook struct {
 	recorder *Recorder
-	scripts  []lock.Script
+	scripts  []lock.Script // which are recorded by their names
 }
 
 // DialHook implements redis.Hook. Connections belong to no request.

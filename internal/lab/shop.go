@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 	"strings"
 	"time"
 
@@ -14,8 +13,6 @@ import (
 	"example.com/shop/internal/app"
 	"example.com/shop/internal/auth"
 	"example.com/shop/internal/httpapi"
-	"example.com/shop/internal/lock"
-	"example.com/shop/internal/lock/redlock"
 	"example.com/shop/internal/order/batch"
 	"example.com/shop/internal/order/strategy"
 	"example.com/shop/internal/store"
@@ -106,7 +103,7 @@ func Start(ctx context.Context, s Settings) (_ *Shop, err error) {
 	hooks := app.Hooks{
 		Identify: identify,
 		Database: l.recorder.Database,
-		Redis:    l.recorder.Redis(slices.Concat(lock.Scripts(), redlock.Scripts(), strategy.Scripts(), Scripts())),
+		Redis:    l.recorder.Redis(),
 		Observer: l.recorder.Lock,
 		Store:    Store,
 		Locker:   Locker,

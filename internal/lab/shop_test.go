@@ -204,7 +204,7 @@ func TestShop_recording(t *testing.T) {
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
-		s.buy(t, http.StatusCreated, "key-1", "mug", 1, "Shop-Strategy: redis", "Shop-Recording: a", "Shop-Stop: each")
+		s.buy(t, http.StatusCreated, "key-1", "mug", 1, "Shop-Strategy: redis", "Shop-Recording: a")
 	}()
 	var got Recording
 	testserver.Until(t, "the request is recorded", time.Minute, func() bool {
@@ -267,7 +267,6 @@ func TestShop_badHeaders(t *testing.T) {
 		"400 malformed": {
 			{"Shop-Strategy: hope"}, {"Shop-Strategy: Redis"}, {"Shop-Strategy: " + strings.Repeat("s", 5_000)},
 			{"Shop-Think: 2"}, {"Shop-Think: long"}, {"Shop-Think: 9999999999h"}, {"Shop-Think: Infs"}, {"Shop-Think: -1ms"}, {"Shop-Think: 1001ms"}, {"Shop-Think: 24h"},
-			{"Shop-Recording: a", "Shop-Stop: commit"}, {"Shop-Stop: each"},
 		},
 		"422 invalid-order": {{"Shop-Buyer: a b"}},
 	} {

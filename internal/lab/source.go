@@ -29,7 +29,7 @@ func Source(file string) ([]byte, error) {
 func Script(command string) string {
 	words := append(strings.Fields(command), "", "", "")
 	name, key := words[1], words[2]
-	scripts := slices.Concat(lock.Scripts(), strategy.Scripts(), Scripts())
+	scripts := append(slices.Concat(lock.Scripts(), strategy.Scripts()), compareScript)
 	if strings.HasPrefix(key, "redlock:") {
 		scripts = redlock.Scripts()
 	}

@@ -55,7 +55,7 @@ func TestTrace_steps(t *testing.T) {
 	} {
 		name := fmt.Sprintf("mug-%d", i)
 		supply(t, st, name)
-		ctx, trace := begin(t, r, Request{})
+		ctx, trace := begin(t, r, "")
 		if err := place(ctx, shop.Store, offers, c.strategy, name, c.units); !errors.Is(err, c.err) {
 			t.Fatalf("%s: got %v, want %v", c.strategy, err, c.err)
 		}
@@ -147,7 +147,7 @@ func TestRecording_line(t *testing.T) {
 		"none":         {"none.go s.read(", "none.go s.Store.InTx(", "none.go stock.Overwrite", "none.go s.Store.InTx("},
 		"get-then-del": {"wronglocks.go client.Do(", "locked.go s.read(", "locked.go s.Store.InTx(", "locked.go s.Take", "locked.go s.Store.InTx(", "wronglocks.go client.Get(", "wronglocks.go client.Del("},
 	} {
-		ctx, trace := begin(t, r, Request{Name: name, Step: true})
+		ctx, trace := begin(t, r, name)
 		done := make(chan error, 1)
 		go func() {
 			err := place(ctx, shop.Store, offers, name, "mug", 1)
@@ -185,8 +185,8 @@ func TestLocker_batch(t *testing.T) {
 	memory := lock.New(lock.NewMemory(), lock.Options{})
 	t.Cleanup(func() { _ = memory.Close() })
 	r := new(Recorder)
-	ann, anns := begin(t, r, Request{})
-	bob, bobs := begin(t, r, Request{})
+	ann, anns := begin(t, r, "")
+	bob, bobs := begin(t, r, "")
 	batch := Share(t.Context(), []context.Context{ann, bob, t.Context()})
 	leases, err := Locker(strategy.LockerOf(memory)).AcquireAll(batch, "mug")
 	if err != nil {

@@ -99,15 +99,10 @@ const compareSource = `
 	end
 	return 0`
 
-var compareScript = redis.NewScript(compareSource)
+var compareScript = lock.Script{Script: redis.NewScript(compareSource), Name: "compare-and-delete", Source: compareSource}
 
 func compareAndDelete(ctx context.Context, client redis.UniversalClient, key, owner string) error {
 	return compareScript.Eval(ctx, client, []string{key}, owner).Err() // one command, where EVALSHA may take two
-}
-
-// Scripts returns the scripts of this package.
-func Scripts() []lock.Script {
-	return []lock.Script{{Script: compareScript, Name: "compare-and-delete", Source: compareSource}}
 }
 
 // deleteBlindly is WRONG: if the holder's time ran out meanwhile, the key is another holder's. DEL lets a third in

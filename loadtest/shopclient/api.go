@@ -22,8 +22,9 @@ type Purchase struct {
 	Strategy string        // for the shop to sell by
 	Think    time.Duration // of the shop, between reading the stock and writing it; less than 0: the shop's own setting
 
-	Recording string // name under which the shop records the request; empty for no recording
-	Steps     bool   // the request takes each step only when Move tells it to
+	// Recording is the name under which the shop records the request, which takes each step only when Move tells it to. Empty
+	// for no recording.
+	Recording string
 }
 
 // Line is one SKU of an order, with its number of units.
@@ -61,9 +62,6 @@ func (c *Client) Buy(ctx context.Context, p Purchase) (Answer, error) {
 	}
 	if p.Recording != "" {
 		header.Set("Shop-Recording", p.Recording)
-	}
-	if p.Steps {
-		header.Set("Shop-Stop", "each")
 	}
 	return c.order(ctx, request{
 		method: http.MethodPost, path: "/v1/orders", buyer: p.Buyer, key: p.Key, header: header,

@@ -95,7 +95,7 @@ func (w *walk) begin(ctx context.Context) error {
 			answered: make(chan struct{}), recordings: map[int]lab.Recording{},
 			purchase: shopclient.Purchase{
 				Buyer: "buyer-" + strings.ToLower(name) + w.log.suffix, Key: w.sku + "-" + strings.ToLower(name),
-				Lines: []shopclient.Line{{SKU: w.sku, Units: 1}}, Strategy: w.strategy.Name, Steps: true,
+				Lines: []shopclient.Line{{SKU: w.sku, Units: 1}}, Strategy: w.strategy.Name,
 			},
 		}
 		w.buyers = append(w.buyers, b)
