@@ -47,9 +47,9 @@ type decision struct {
 	act
 	of      int // index of the plan's act that it belongs to; behind the last for what comes after them
 	instead []act
-	at      time.Time // when it was done
-	line    string    // of the source, where its buyer stood
-	blocked bool      // the buyer could not go on after it
+	at      time.Duration // since the play began
+	line    string        // of the source, where its buyer stood
+	blocked bool          // the buyer could not go on after it
 }
 
 // walkThrough plays a schedule. The last position is the end; the decisions are what was done, with what could have been done
@@ -251,7 +251,7 @@ func (w *walk) do(ctx context.Context, d decision) error {
 		}
 		w.kept = append(w.kept, before)
 	}
-	w.cost, d.at, d.line = w.cost+w.price(d.act), time.Now(), b.line
+	w.cost, d.at, d.line = w.cost+w.price(d.act), time.Since(w.log.began), b.line
 	if b.at.asksNow || strings.Contains(next, " take-or-wait ") {
 		b.asked = w.changes
 	}
@@ -479,10 +479,9 @@ func (w *walk) readEvents(p *Position) {
 	for i := range p.Events {
 		e := &p.Events[i]
 		e.Noise = e.isNoise()
-		at := w.log.began.Add(e.At)
 		e.Act = -1
 		for i, d := range w.done {
-			if !d.at.After(at) {
+			if d.at <= e.At {
 				e.Act = i
 			}
 		}
