@@ -136,7 +136,7 @@ func (l *teaching) choose(by *choice) (err error) {
 
 type service = httpapi.Orders // a field called Orders would hide the method
 
-// chosenOrders let requests choose, and trace those that place an order.
+// chosenOrders lets requests choose how an order is sold, and traces the requests that place one.
 type chosenOrders struct {
 	service
 	lab *teaching

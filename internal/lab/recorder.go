@@ -19,10 +19,10 @@ var (
 	// ErrInvalid means that the name of a recording is taken, or that its request cannot make a move.
 	ErrInvalid = errors.New("invalid recording")
 
-	// ErrDied is what a request that has died gets of every command.
+	// ErrDied is the error of every command of a request that has died.
 	ErrDied = errors.New("the request has died, as if with its process")
 
-	// ErrNotFound means that there is no recording of this name, or no longer.
+	// ErrNotFound means that there is no recording with this name, or no longer.
 	ErrNotFound = errors.New("no such recording")
 )
 
@@ -211,8 +211,8 @@ func (r *Recorder) get(name string) (*Trace, error) {
 	return r.recorded[i], nil
 }
 
-// of returns the recorded traces that a command belongs to: the traces in its context, or else the latest trace about a SKU that
-// one of its arguments names; nil for none. own means that they come from the context.
+// of returns the traces that a command belongs to, if one of them is recorded: the traces in its context, or else the latest
+// recorded trace about a SKU that one of its arguments names; nil for none. own means that they come from the context.
 func (r *Recorder) of(ctx context.Context, arguments ...any) (_ traces, own bool) {
 	if !r.used.Load() {
 		return nil, false
@@ -221,8 +221,8 @@ func (r *Recorder) of(ctx context.Context, arguments ...any) (_ traces, own bool
 	if len(w.of) == 0 && w.shared {
 		return nil, false // it is no step of a purchase
 	}
-	if all := slices.DeleteFunc(slices.Clone(w.of), func(t *Trace) bool { return !t.recorded() }); len(all) > 0 {
-		return all, true
+	if slices.ContainsFunc(w.of, (*Trace).recorded) {
+		return w.of, true
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -67,7 +67,7 @@ func (h redisHook) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.Pro
 	}
 }
 
-// note records a command, and returns how to add its answer. An error means that it may not be sent.
+// note records a command, and returns a function that adds its answer. An error means that the command may not be sent.
 func (h redisHook) note(ctx context.Context, c redis.Cmder) (answer func(error), err error) {
 	all, own := h.recorder.of(ctx, c.Args()...)
 	if all == nil || observe.OpensConnection(c) {

@@ -15,13 +15,13 @@ import (
 	"example.com/shop/internal/stock"
 )
 
-// Names of the steps of a purchase. A request takes the first always, and some more than once if it tries again.
+// Names of the steps of a purchase. Each request takes the first, and a request that tries again takes some more than once.
 const (
 	stepBegun     = "begun"
-	stepLockAsked = "lock-asked" // by strategies with a lock alone, as stepLockHeld and stepReleased
+	stepLockAsked = "lock-asked" // only with a lock, as stepLockHeld and stepReleased
 	stepLockHeld  = "lock-held"
-	stepContended = "lock-contended" // in recordings alone
-	stepHolds     = "holds"          // in recordings alone: the order holds its units until it is paid
+	stepContended = "lock-contended" // only in recordings
+	stepHolds     = "holds"          // only in recordings: the order holds its units until it is paid
 	stepRead      = "read"           // the level of a SKU is known
 	stepWriting   = "writing"        // the transaction begins
 	stepWritten   = "written"        // units were taken
@@ -33,7 +33,7 @@ const (
 // Taken is a step that a request has taken.
 type Taken struct {
 	Step string `json:"step"`
-	SKU  string `json:"sku,omitempty"` // of stepRead and stepWritten, which there are of each line
+	SKU  string `json:"sku,omitempty"` // only of stepRead and stepWritten, which are taken for each line
 
 	// Units are those that were read as available or, where the strategy writes back what it computed, those that were
 	// written; nil for neither.

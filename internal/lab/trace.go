@@ -91,7 +91,7 @@ func (t *Trace) step(s Taken) {
 	}
 }
 
-// add adds an event, and returns how to add its answer.
+// add adds an event, and returns a function that adds the event's answer.
 func (t *Trace) add(kind, text, answer string) (answered func(string)) {
 	i := 0
 	t.change(func() {
@@ -178,7 +178,7 @@ func (t *Trace) expire(ctx context.Context) error {
 	return err
 }
 
-// change makes a change, which those who look learn of.
+// change makes a change, and tells the callers of Look.
 func (t *Trace) change(what func()) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -188,7 +188,7 @@ func (t *Trace) change(what func()) {
 	t.changed = make(chan struct{})
 }
 
-// look returns what there is, and what is closed with the next change.
+// look returns the recording, and a channel that is closed with the next change.
 func (t *Trace) look() (Recording, <-chan struct{}) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -208,8 +208,8 @@ func (t *Trace) look() (Recording, <-chan struct{}) {
 // traces are the traces of all requests for which a step is taken: what the step does is recorded in each.
 type traces []*Trace
 
-// command records a command once the requests may send it, and returns how to add the answer. An error means that they
-// may not. stops is whether it is a step by itself.
+// command records a command once the requests may send it, and returns a function that adds its answer. An error means that
+// they may not send it. stops says that the command is a step by itself.
 func (all traces) command(ctx context.Context, kind, text string, stops bool) (answer func(string), err error) {
 	if stops {
 		all.stop(ctx, kind+" "+text)

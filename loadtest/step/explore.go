@@ -224,7 +224,7 @@ type Bounds struct {
 	Crash       bool  `group:"Schedules" help:"Also let the process die, or its lock run out, at each step; one such fault in a schedule."`
 }
 
-// DefaultBounds are those of a command line without flags.
+// DefaultBounds returns the bounds of a command line without flags.
 func DefaultBounds() Bounds {
 	return Bounds{Buyers: 2, Units: 1, Preemptions: 2}
 }

@@ -167,7 +167,7 @@ func (p *Player) borrow(ctx context.Context, k kind, do func(*instances) error) 
 	return err
 }
 
-// Strategies returns the table of the shops.
+// Strategies returns the shops' table of strategies.
 func (p *Player) Strategies(ctx context.Context) (all []shopclient.Strategy, err error) {
 	err = p.borrow(ctx, kind{2, patientTTL}, func(s *instances) error {
 		about, err := s.clients[0].Lab(ctx)
@@ -177,7 +177,7 @@ func (p *Player) Strategies(ctx context.Context) (all []shopclient.Strategy, err
 	return all, err
 }
 
-// strategy returns the one of this name, or an ErrSchedule.
+// strategy returns the strategy with this name, or an ErrSchedule.
 func (p *Player) strategy(ctx context.Context, name string) (shopclient.Strategy, error) {
 	all, err := p.Strategies(ctx)
 	if err != nil {
@@ -213,7 +213,7 @@ func (p *Player) play(ctx context.Context, name string, how plan) (Position, err
 	return all[len(all)-1], nil
 }
 
-// keep plays a schedule in this way, and returns the positions that were kept, the last one too.
+// keep plays a schedule by a plan, and returns the positions that were kept, the last of which is the end.
 func (p *Player) keep(ctx context.Context, name string, how plan) ([]Position, []decision, error) {
 	named, acts, err := parseSchedule(name)
 	if err != nil {
