@@ -51,7 +51,7 @@ redis        100         0      900      1,400     9.4     708  12,345  correct
 	long.Name, long.Undersold, long.Errors, long.Verdict = "release-before-commit", 99_900, 100_000, result.Inconsistent
 	got = screen{lang: "zh"}.table(result.Report{Strategies: []result.Strategy{long, redis()}})
 	want = `
-策略                   订单  超卖    少卖  拒绝     错误  答复/秒  p50 ms
+策略                   订单  超卖    少卖  拒绝     错误  响应/秒  p50 ms
 ─────────────────────────────────────────────────────────────────────────
 release-before-commit   431   331  99,900   569  100,000    1,885     212
 redis                   100     0       0   900        0    1,400     9.4

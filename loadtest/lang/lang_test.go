@@ -133,7 +133,7 @@ func TestText(t *testing.T) {
 			t.Errorf("%s: got %q, want %q", c.language, got, c.want)
 		}
 	}
-	if got := lang.Text("zh", "%d sold of 1 unit", 2); got != "供应 1 件，售出 2 件" {
+	if got := lang.Text("zh", "%d sold of 1 unit", 2); got != "总库存 1 件，售出 2 件" {
 		t.Errorf("got %q", got)
 	}
 }
