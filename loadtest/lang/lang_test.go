@@ -126,7 +126,7 @@ func TestChinese(t *testing.T) {
 func TestText(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct{ language, english, want string }{
-		{"zh", "no, held for 9,995 ms more (3 times)", "没拿到，锁还有 9,995 ms（3 次）"}, {"zh", "books: I1 oversold by 3", "账目：I1 oversold by 3"},
+		{"zh", "no, held for 9,995 ms more (3 times)", "没拿到，锁还剩 9,995 ms（3 次）"}, {"zh", "books: I1 oversold by 3", "账目：I1 oversold by 3"},
 		{"zh", "Remedy: ", "正确做法："}, {"en", "Remedy: ", "Remedy: "}, {"", "Remedy: ", "Remedy: "}, {"zh", "100 % unknown", "100 % unknown"},
 	} {
 		if got := lang.Text(c.language, c.english); got != c.want {
