@@ -65,7 +65,7 @@ after another server took over, whichever took longer. "no sale for" is the long
 acknowledged order, during and after the fault. Both are medians over the histories, with the maximum.
 
 The seed fixes the random choices, but not the timing: after another answer, a client goes on
-differently. So a violation may need several histories to come again.
+differently. So a violation may need several histories to appear again.
 
 Exit code: 0 if no promise was broken and every control was found; 1 if not, or if the work could
 not be done; 2 if the flags make no sense.
@@ -84,14 +84,12 @@ func (c *Command) Validate() error {
 	return err
 }
 
-func (c *Command) killsPrimary() bool { return slices.Equal(c.Names, []string{"kill-primary"}) }
-
-// chosen returns the named faults or controls.
+// chosen returns the named faults or controls: none for list and kill-primary.
 func (c *Command) chosen() (faults []fault, controls []control, err error) {
 	switch {
 	case len(c.Names) == 0, slices.Equal(c.Names, []string{"all"}):
 		return slices.DeleteFunc(allFaults(), func(f fault) bool { return f.means == loses || !c.has(f.on) }), nil, nil
-	case slices.Equal(c.Names, []string{"list"}), c.killsPrimary():
+	case slices.Equal(c.Names, []string{"list"}), slices.Equal(c.Names, []string{"kill-primary"}):
 		return nil, nil, nil
 	case c.Names[0] == "controls":
 		controls, err = c.controlsNamed(c.Names[1:])
@@ -120,64 +118,62 @@ func (c *Command) Run(ctx context.Context, k *kong.Context) error {
 		out = k.Stderr
 	}
 	progress := func(line string) { fmt.Fprintln(k.Stderr, line) }
-	if c.killsPrimary() {
+	chosen, controls, err := c.chosen()
+	switch {
+	case err != nil:
+		return err
+	case controls != nil:
+		return c.findAll(ctx, progress, controls, tries, out)
+	case chosen == nil && c.Names[0] == "list":
+		return writeList(out)
+	case chosen == nil:
 		all, err := KillPrimary(ctx, c.Seed, progress)
 		if err != nil {
 			return err
 		}
 		return writeFailovers(out, all)
 	}
-	chosen, controls, err := c.chosen()
-	if err != nil {
-		return err
+	whole := report{Version: 1, StartedAt: time.Now().UTC()}
+	whole.Histories, err = c.runAll(ctx, progress, chosen)
+	if len(whole.Histories) > 0 {
+		err = errors.Join(err, whole.writeTable(out, c.Times),
+			result.Save(c.JSON, k.Stdout, result.JSON(whole)), result.Save(c.HTML, k.Stdout, whole.writeHTML))
 	}
-	if chosen == nil && controls == nil {
-		return writeList(out)
+	if err == nil && whole.broken() {
+		err = ErrBroken
 	}
-	return withRunner(progress, func(r *runner) error {
-		if controls != nil {
-			return c.findAll(ctx, r, controls, tries, out)
-		}
-		whole := report{Version: 1, StartedAt: time.Now().UTC()}
-		err := c.runAll(ctx, r, chosen, &whole)
-		if len(whole.Histories) > 0 {
-			err = errors.Join(err, whole.writeTable(out),
-				result.Save(c.JSON, k.Stdout, result.JSON(whole)), result.Save(c.HTML, k.Stdout, whole.writeHTML))
-		}
-		if err == nil && whole.broken() {
-			err = ErrBroken
-		}
-		return err
-	})
+	return err
 }
 
 // runAll runs the histories, sorted by servers. With --servers docker, faults that need no server run on MySQL.
-func (c *Command) runAll(ctx context.Context, r *runner, chosen []fault, whole *report) error {
+func (c *Command) runAll(ctx context.Context, progress func(string), chosen []fault) (all []*history.History, err error) {
 	for i, f := range chosen {
 		if f.on == system.Embedded && c.Servers == "docker" {
 			chosen[i].on = system.MySQL
 		}
 	}
 	slices.SortStableFunc(chosen, func(a, b fault) int { return cmp.Compare(a.on, b.on) })
+	r := newRunner(progress)
+	defer func() { err = errors.Join(err, r.close()) }()
 	began := time.Now()
 	for _, f := range chosen {
 		for n := range c.Times {
 			h, err := r.runHistory(ctx, f, c.Seed+uint64(n))
 			if h == nil {
-				return cmp.Or(ctx.Err(), err)
+				return all, cmp.Or(ctx.Err(), err)
 			}
 			if len(h.Violations) == 0 && (n > 0 || c.HTML == "") {
 				h.Operations, h.Books = nil, history.Books{} // to save memory: there may be thousands of histories
 			}
-			whole.Histories = append(whole.Histories, h)
-			r.report(fmt.Sprintf("%5.0fs  %d of %d: %s, seed %d: %d orders, %d violations, recovery %v",
-				time.Since(began).Seconds(), len(whole.Histories), len(chosen)*c.Times, f.name, h.Seed, h.Sold, len(h.Violations), h.Recovery.Round(time.Millisecond)))
+			all = append(all, h)
+			progress(fmt.Sprintf("%5.0fs  %d of %d: %s, seed %d: %d orders, %d violations, recovery %v",
+				time.Since(began).Seconds(), len(all), len(chosen)*c.Times, f.name, h.Seed, h.Sold, len(h.Violations), h.Recovery.Round(time.Millisecond)))
 			if err != nil {
-				return err
+				return all, err
 			}
 		}
 	}
-	return nil
+	return all, nil
 }
 
 func writeList(out io.Writer) error {

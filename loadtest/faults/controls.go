@@ -3,6 +3,7 @@ package faults
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"os/exec"
@@ -160,19 +161,19 @@ func (c *Command) controlsNamed(names []string) (found []control, err error) {
 }
 
 // findAll looks for each control: it runs at most tries histories with the mistake, until one has a violation.
-func (c *Command) findAll(ctx context.Context, r *runner, controls []control, tries int, out io.Writer) error {
+func (c *Command) findAll(ctx context.Context, progress func(string), controls []control, tries int, out io.Writer) error {
 	var rows []table.Row
 	missed := false
 	for _, control := range controls {
-		r.report("looking for " + control.name)
-		found, err := c.find(ctx, r, control, tries)
+		progress("looking for " + control.name)
+		found, err := c.find(ctx, progress, control, tries)
 		if err != nil {
 			return fmt.Errorf("control %s: %w", control.name, cmp.Or(ctx.Err(), err))
 		}
 		missed = missed || found == ""
 		found = cmp.Or(found, fmt.Sprintf("NOT FOUND in %d", tries))
 		rows = append(rows, table.Row{control.name, control.fault, found})
-		r.report(control.name + ": " + found)
+		progress(control.name + ": " + found)
 	}
 	_, err := fmt.Fprint(out, stats.Table(table.Row{"control", "under", ""}, rows, 1, 0))
 	if err == nil && missed {
@@ -182,11 +183,10 @@ func (c *Command) findAll(ctx context.Context, r *runner, controls []control, tr
 }
 
 // find returns the number of histories until the mistake was found and the checks that found it, or "" if none did.
-func (c *Command) find(ctx context.Context, r *runner, wrong control, tries int) (string, error) {
-	if err := r.close(); err != nil {
-		return "", err
-	}
+func (c *Command) find(ctx context.Context, progress func(string), wrong control, tries int) (found string, err error) {
+	r := newRunner(progress)
 	r.mistake = wrong
+	defer func() { err = errors.Join(err, r.close()) }()
 	f, _ := faultNamed(wrong.fault)
 	f.on = wrong.on
 	for n := range tries {
@@ -198,7 +198,7 @@ func (c *Command) find(ctx context.Context, r *runner, wrong control, tries int)
 		for _, v := range h.Violations {
 			slow := v.Check == "recovery" || v.Check == "waits" && wrong.name != leasesAwaited // a slow machine also breaks these
 			if !slow && !slices.Contains(by, v.Check) {
-				r.report(fmt.Sprintf("%s: %s", v.Check, v.Detail))
+				progress(fmt.Sprintf("%s: %s", v.Check, v.Detail))
 				by = append(by, v.Check)
 			}
 		}
@@ -216,11 +216,11 @@ func movableClock() edits {
 	return edits{{"time/time.go", now, now + "\tsec += ahead\n"}, {"time/zoneinfo_unix.go", local, read + local}}
 }
 
-// change makes the edits in copies of the source files. It returns the file that lists the copies for go build -overlay.
-func change(ctx context.Context, dir string, changes edits) (list string, err error) {
+// change returns the changed text of each source file that the edits are about.
+func change(ctx context.Context, changes edits) (overlay.Overlay, error) {
 	found, err := exec.CommandContext(ctx, "go", "env", "GOMOD", "GOROOT").Output()
 	if err != nil {
-		return "", fmt.Errorf("find the sources: %w", err)
+		return nil, fmt.Errorf("find the sources: %w", err)
 	}
 	module, goroot, _ := strings.Cut(strings.TrimSpace(string(found)), "\n")
 	changed := overlay.Overlay{}
@@ -230,8 +230,8 @@ func change(ctx context.Context, dir string, changes edits) (list string, err er
 			file = filepath.Join(goroot, "src", e.file)
 		}
 		if err := changed.Edit(file, e.old, e.new); err != nil {
-			return "", err
+			return nil, err
 		}
 	}
-	return changed.Write(dir)
+	return changed, nil
 }

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"os/exec"
+	"slices"
 	"strings"
 	"time"
 
@@ -30,16 +31,16 @@ type Failover struct {
 
 // Receipt is an acknowledged order beside its row.
 type Receipt struct {
-	Before time.Duration // from its answer to that of the last receipt
+	Before time.Duration // from this answer to the answer of the last receipt
 	Order  string
-	Units  string // of each SKU, as acknowledged: "1 few, 2 cold"
-	Row    string // the same of the row; empty if there is none
+	Units  string // that were acknowledged: "1 few, 2 cold"
+	Row    string // the units in the row; empty if there is no row
 }
 
 // GroupOfThree are the Servers that lose nothing.
 const GroupOfThree = "group of three"
 
-// CanKillPrimary returns why KillPrimary is impossible here, nil if it is possible.
+// CanKillPrimary returns the reason why KillPrimary is impossible here, or nil if it is possible.
 func CanKillPrimary(ctx context.Context) error {
 	if err := exec.CommandContext(ctx, "go", "list", "example.com/shop/cmd/shop").Run(); err != nil {
 		return errors.New("the shop cannot be built: start this program with Go, in a checkout of the shop")
@@ -53,42 +54,36 @@ func CanKillPrimary(ctx context.Context) error {
 // KillPrimary sells by lanes on a group of three MySQL and kills its primary, whose network fails 0.3 to 0.6 s before. Then
 // it does so on a MySQL with an asynchronous replica. Each needs Docker, and takes about a minute.
 func KillPrimary(ctx context.Context, seed uint64, progress func(line string)) (all []Failover, err error) {
-	err = withRunner(progress, func(r *runner) error {
-		r.strategies, r.buyers = "lanes", 200
-		for _, on := range []struct {
-			kind    system.Kind
-			servers string
-		}{{kind: system.Group, servers: GroupOfThree}, {kind: system.Replica, servers: "asynchronous replica"}} {
-			h, err := r.runHistory(ctx, fault{name: "kill-primary", on: on.kind, means: loses, steps: loseMachine()}, seed)
-			if err != nil {
-				return cmp.Or(ctx.Err(), err)
-			}
-			all = append(all, newFailover(on.servers, h))
-			progress(fmt.Sprintf("sold on the %s: %d orders", on.servers, h.Sold))
+	r := newRunner(progress)
+	r.strategies, r.buyers = [system.Instances]string{"lanes", "lanes", "lanes"}, 200
+	defer func() { err = errors.Join(err, r.close()) }()
+	for _, on := range []struct {
+		kind    system.Kind
+		servers string
+	}{{system.Group, GroupOfThree}, {system.Replica, "asynchronous replica"}} {
+		h, err := r.runHistory(ctx, fault{name: "kill-primary", on: on.kind, means: loses, steps: loseMachine()}, seed)
+		if err != nil {
+			return nil, cmp.Or(ctx.Err(), err)
 		}
-		return nil
-	})
-	return all, err
+		all = append(all, newFailover(on.servers, h))
+		progress(fmt.Sprintf("sold on the %s: %d orders", on.servers, h.Sold))
+	}
+	return all, nil
 }
 
 func newFailover(servers string, h *history.History) Failover {
 	const shown = 12
-	sales := h.Sales()
-	f := Failover{Servers: servers, Sold: len(sales), Gap: h.Gap, Violations: h.Violations}
-	until, longest := 0, time.Duration(0) // sales before the longest gap that ended after the fault had begun
-	lost := 0                             // sales up to the last lost one
-	for i, o := range sales {
+	f := Failover{Servers: servers, Sold: h.Sold, Gap: h.Gap, Violations: h.Violations}
+	last := h.BeforeGap // when the last order that is shown was acknowledged
+	for _, o := range h.Sales() {
 		if _, kept := h.Orders[o.OrderID]; !kept {
 			f.Lost++
-			lost = i + 1
-		}
-		if at := o.Last().Answered; i > 0 && at > h.Broken && at-sales[i-1].Last().Answered > longest {
-			until, longest = i, at-sales[i-1].Last().Answered
+			last = o.Last().Answered
 		}
 	}
-	until = cmp.Or(lost, until)
-	for _, o := range sales[max(0, until-shown):until] {
-		receipt := Receipt{Before: sales[until-1].Last().Answered - o.Last().Answered, Order: o.OrderID}
+	sales := slices.DeleteFunc(h.Sales(), func(o history.Operation) bool { return o.Last().Answered > last })
+	for _, o := range sales[max(0, len(sales)-shown):] {
+		receipt := Receipt{Before: last - o.Last().Answered, Order: o.OrderID}
 		var acknowledged, kept []string
 		for _, line := range o.Lines {
 			name := strings.TrimPrefix(line.SKU, h.Name+"-")

@@ -31,11 +31,11 @@ type fault struct {
 type meaning int
 
 const (
-	ordinary   meaning = iota
-	unnoticed          // no request may fail or be repeated
-	clockMoves         // the shops' clocks differ, for which they are built differently
-	lockAlone          // only the lock, or a shop that holds leases, is broken: lanes and batch go on
-	loses              // acknowledged orders may be lost: a control
+	ordinary    meaning = iota
+	unnoticed           // no request may fail or be repeated
+	clocksApart         // the shops' clocks differ, for which they are built differently
+	lockAlone           // only the lock, or a shop that holds leases, is broken: lanes and batch go on
+	loses               // acknowledged orders may be lost: a control
 )
 
 // allFaults is the table. Adding a fault is adding a row.
@@ -56,7 +56,7 @@ func allFaults() []fault {
 			steps{pauseShopAt("COMMIT")}},
 		{"rolling-restart", system.Embedded, unnoticed, "each shop is stopped and started, one after the other: no request fails",
 			steps{restartShops(0, 0, 0)}},
-		{"clocks-apart", system.Embedded, clockMoves, "one shop's clock is an hour ahead, another's an hour behind",
+		{"clocks-apart", system.Embedded, clocksApart, "one shop's clock is an hour ahead, another's an hour behind",
 			steps{restartShops(time.Hour, -time.Hour), outlast, restartShops(0, 0), outlast}},
 
 		{"leases-left", system.Embedded, lockAlone, "a holder has crashed and left leases on all SKUs, which last for three seconds",
@@ -112,7 +112,7 @@ func allFaults() []fault {
 		{"primary-cut-off", system.Group, ordinary, "the group's primary is cut off from the others, and the shops still reach it",
 			withoutPrimary(testserver.Isolate, testserver.Reconnect)},
 		{"majority-lost", system.Group, ordinary,
-			"both secondaries of the group are killed, so that none takes writes, and the group is formed anew, for which the primary is killed, too",
+			"both secondaries of the group are killed, so that none takes writes, and the group is formed anew, for which the primary is also killed",
 			steps{secondaries(kill), wait(0, 2*time.Second), secondaries(restart), mysql(kill), mysql(restart), rejoin}},
 
 		{"replica-promoted", system.Replica, loses, "the source loses its network and is killed, and its replica takes over", loseMachine()},
@@ -123,7 +123,6 @@ func allFaults() []fault {
 	}
 }
 
-// faultNamed returns the fault with this name.
 func faultNamed(name string) (f fault, ok bool) {
 	all := allFaults()
 	i := slices.IndexFunc(all, func(f fault) bool { return f.name == name })
@@ -149,7 +148,7 @@ type target struct {
 	*history.History
 	dice    *rand.Rand
 	victim  *system.Shop       // the shop to break
-	primary *testserver.Server // the MySQL that takes writes when the fault begins
+	primary *testserver.Server // the MySQL that takes writes when the fault begins; nil without one
 }
 
 // wait waits for a random time between least and most.
@@ -218,7 +217,6 @@ func mysql(f testserver.Fault) step {
 	return func(ctx context.Context, t *target) error { return t.primary.Do(ctx, f) }
 }
 
-// redisDo sends a command to Redis.
 func redisDo(command ...any) step {
 	return func(ctx context.Context, t *target) error {
 		return testserver.AskRedis(ctx, t.Redis.Addr(), command...).Err()
@@ -255,7 +253,8 @@ func failOver(ctx context.Context, t *target) error {
 }
 func restoreReplicas(ctx context.Context, t *target) error { return t.RedisGroup.Restore(ctx) }
 
-// moveSlots moves the slots of two SKUs further masters ahead. Each slot stays half-moved for longer than leases last.
+// moveSlots moves the slots of two SKUs to the master that is this many places further. Each slot stays half-moved for
+// longer than leases last.
 func moveSlots(further int) step {
 	return func(ctx context.Context, t *target) error {
 		for _, sku := range []string{t.SKUs.Deep, t.SKUs.Hot} {
@@ -272,6 +271,8 @@ func moveSlots(further int) step {
 }
 
 // The links that a fault breaks.
+func oneRedis(t *target) []*testserver.Link { return []*testserver.Link{t.victim.Redis} }
+func oneMySQL(t *target) []*testserver.Link { return t.victim.SQL }
 func everyRedis(t *target) (links []*testserver.Link) {
 	for _, shop := range t.Shops {
 		links = append(links, shop.Redis)
@@ -284,8 +285,6 @@ func everyMySQL(t *target) (links []*testserver.Link) {
 	}
 	return links
 }
-func oneRedis(t *target) []*testserver.Link { return []*testserver.Link{t.victim.Redis} }
-func oneMySQL(t *target) []*testserver.Link { return t.victim.SQL }
 
 // breaking breaks links, waits, and heals them.
 func breaking(links func(*target) []*testserver.Link, do func(*testserver.Link), least, most time.Duration) step {

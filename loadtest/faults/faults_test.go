@@ -56,7 +56,7 @@ func TestCommand_embedded(t *testing.T) {
 	var held []string
 	for _, h := range r.Histories {
 		held = append(held, h.Fault)
-		if h.Seed != 7 || h.Servers != "embedded" || h.Sold == 0 || h.Healed <= h.Broken || h.Broken == 0 || h.Recovery == 0 {
+		if h.Seed != 7 || h.Kind != system.Embedded || h.Sold == 0 || h.Healed <= h.Broken || h.Broken == 0 || h.Recovery == 0 {
 			t.Errorf("%s: got %+v, want a fault, sales before and after it, and what seed 7 draws", h.Fault, h)
 		}
 	}
@@ -114,10 +114,8 @@ func TestCommand_controls(t *testing.T) {
 // A control that is not found fails the run: the shop as it is has no mistake.
 func TestCommand_controlNotFound(t *testing.T) {
 	t.Parallel()
-	r := &runner{dir: t.TempDir(), report: func(string) {}}
-	defer func() { testserver.Must(t, r.close()) }()
 	var out bytes.Buffer
-	err := (&Command{Seed: 1}).findAll(t.Context(), r, []control{{name: "none", on: system.Embedded, fault: "redis-flushed"}}, 1, &out)
+	err := (&Command{Seed: 1}).findAll(t.Context(), func(string) {}, []control{{name: "none", on: system.Embedded, fault: "redis-flushed"}}, 1, &out)
 	if !errors.Is(err, ErrBroken) || !strings.Contains(out.String(), "NOT FOUND in 1") {
 		t.Errorf("got %v, want a broken promise\n%s", err, out.String())
 	}
@@ -127,7 +125,7 @@ func TestCommand_controlNotFound(t *testing.T) {
 func TestControls_apply(t *testing.T) {
 	t.Parallel()
 	for _, c := range append(allControls(), control{name: "clocks", edits: movableClock(), fault: "clocks-apart"}) {
-		if _, err := change(t.Context(), t.TempDir(), c.edits); err != nil {
+		if _, err := change(t.Context(), c.edits); err != nil {
 			t.Errorf("%s: %v", c.name, err)
 		}
 		if _, ok := faultNamed(c.fault); !ok {
@@ -138,11 +136,11 @@ func TestControls_apply(t *testing.T) {
 	for _, c := range allControls() {
 		edits = append(edits, c.edits...)
 	}
-	overlay, err := change(t.Context(), t.TempDir(), edits)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if out, err := exec.CommandContext(t.Context(), "go", "build", "-overlay", overlay, "example.com/shop/internal/...").CombinedOutput(); err != nil {
+	changed, err := change(t.Context(), edits)
+	testserver.Must(t, err)
+	list, err := changed.Write(t.TempDir())
+	testserver.Must(t, err)
+	if out, err := exec.CommandContext(t.Context(), "go", "build", "-overlay", list, "example.com/shop/internal/...").CombinedOutput(); err != nil {
 		t.Errorf("%v:\n%s", err, out)
 	}
 }

@@ -27,27 +27,22 @@ func (r report) broken() bool {
 	return slices.ContainsFunc(r.Histories, func(h *history.History) bool { return len(h.Violations) > 0 })
 }
 
-// writeTable writes a line for each fault, and the violations.
-func (r report) writeTable(out io.Writer) error {
+// writeTable writes a line for each fault, which has the given number of histories, and the violations.
+func (r report) writeTable(out io.Writer, times int) error {
 	var rows []table.Row
 	undecided := 0
-	for rest := r.Histories; len(rest) > 0; {
-		n := slices.IndexFunc(rest, func(h *history.History) bool { return h.Fault != rest[0].Fault })
-		if n < 0 {
-			n = len(rest)
-		}
+	for histories := range slices.Chunk(r.Histories, times) {
 		var recovery, gap []time.Duration
 		violations, orders := 0, 0
-		for _, h := range rest[:n] {
+		for _, h := range histories {
 			recovery, gap = append(recovery, h.Recovery), append(gap, h.Gap)
 			violations, orders = violations+len(h.Violations), orders+h.Sold
 			if h.Undecided {
 				undecided++
 			}
 		}
-		rows = append(rows, table.Row{rest[0].Fault, rest[0].Servers, n, orders, violations,
+		rows = append(rows, table.Row{histories[0].Fault, histories[0].Kind, len(histories), orders, violations,
 			short(stats.Median(recovery)), short(slices.Max(recovery)), short(stats.Median(gap)), short(slices.Max(gap))})
-		rest = rest[n:]
 	}
 	text := fmt.Sprintf("%s\n%d histories, %d undecided by Porcupine\n",
 		stats.Table(table.Row{"fault", "servers", "histories", "orders", "violations", "recovery", "longest", "no sale for", "longest"}, rows, 3, 9),

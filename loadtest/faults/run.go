@@ -7,10 +7,7 @@ import (
 	"fmt"
 	"maps"
 	"math/rand/v2"
-	"os"
-	"path/filepath"
 	"slices"
-	"strings"
 	"time"
 
 	"example.com/shop/loadtest/faults/checks"
@@ -18,7 +15,6 @@ import (
 	"example.com/shop/loadtest/faults/system"
 	"example.com/shop/loadtest/faults/traffic"
 	"example.com/shop/loadtest/shopclient"
-	"example.com/shop/loadtest/shops"
 )
 
 const (
@@ -28,24 +24,16 @@ const (
 
 // runner runs histories, one after the other. It keeps a system as long as the next history can use it.
 type runner struct {
-	dir        string       // of the program
 	report     func(string) // reports progress
-	mistake    control      // built into the program; the zero value for none
-	strategies string       // of the shops; empty for lanes, redis and batch
-	buyers     int          // 0 for 14
+	mistake    control      // built into the shop; the zero value for none
+	strategies [system.Instances]string
+	buyers     int
 	system     *system.System
 	begun      int // number of histories
 }
 
-// withRunner calls do with a new runner. Then it stops the runner's system and removes its folder.
-func withRunner(report func(string), do func(*runner) error) error {
-	dir, err := os.MkdirTemp("", "shop-faults-")
-	if err != nil {
-		return err
-	}
-	r := &runner{dir: dir, report: report}
-	err = do(r)
-	return errors.Join(err, r.close(), os.RemoveAll(dir))
+func newRunner(report func(string)) *runner {
+	return &runner{report: report, strategies: [system.Instances]string{"lanes", "redis", "batch"}, buyers: 14}
 }
 
 // close stops the system.
@@ -67,34 +55,27 @@ func (r *runner) open(ctx context.Context, settings system.Settings) error {
 	}
 	r.report("starting three shops on " + string(settings.Kind))
 	changes := r.mistake.edits
-	if settings.ClockMoves {
+	if settings.ClocksApart {
 		changes = slices.Concat(changes, movableClock())
 	}
-	changed, err := change(ctx, r.dir, changes)
-	if err != nil {
-		return err
+	changed, err := change(ctx, changes)
+	if err == nil {
+		r.system, err = system.Open(ctx, changed, settings)
 	}
-	program := shops.Program{File: filepath.Join(r.dir, "shop"), Keys: shopclient.NewKeys()}
-	if err := shops.Build(ctx, "", "cmd/shop", program.File, "-overlay", changed); err != nil {
-		return err
-	}
-	r.system, err = system.Open(ctx, program, settings)
 	return err
 }
 
 // runHistory runs one history of a fault. The seed fixes the random choices, but not their timing.
 func (r *runner) runHistory(ctx context.Context, f fault, seed uint64) (*history.History, error) {
-	strategies := cmp.Or(r.strategies, "lanes,redis,batch")
-	settings := system.Settings{Kind: f.on, Strategies: strategies, Patient: f.means == unnoticed, ClockMoves: f.means == clockMoves}
+	settings := system.Settings{Kind: f.on, Strategies: r.strategies, Unnoticed: f.means == unnoticed, ClocksApart: f.means == clocksApart}
 	if err := r.open(ctx, settings); err != nil {
 		return nil, err
 	}
 	r.begun++
-	name := fmt.Sprintf("h%d-%d", os.Getpid(), r.begun)
+	name := fmt.Sprint("h", r.begun)
 	skus := history.SKUs{Deep: name + "-deep", Hot: name + "-hot", Cold: name + "-cold", Few: name + "-few"}
 	h := &history.History{
-		Fault: f.name, Seed: seed, Servers: string(f.on), Name: name, SKUs: skus,
-		ClocksApart: f.means == clockMoves, Unnoticed: f.means == unnoticed, Strategies: strings.Split(strategies, ","),
+		Fault: f.name, Seed: seed, Settings: settings, Name: name, SKUs: skus,
 		LockAlone: f.means == lockAlone && f.on != system.Embedded, // in SQLite, a batch waits for its leases as the only writer
 	}
 	if err := r.run(ctx, f, h); err != nil {
@@ -106,13 +87,23 @@ func (r *runner) runHistory(ctx context.Context, f fault, seed uint64) (*history
 	return h, nil
 }
 
+// run breaks the system while clients use it, and checks the promises.
 func (r *runner) run(ctx context.Context, f fault, h *history.History) error {
 	conns := shopclient.NewConnections(1, 10*time.Second)
 	defer conns.CloseIdleConnections()
 	if err := traffic.Supply(ctx, r.system.Shops[0].Client(conns), h); err != nil {
 		return err
 	}
-	if err := r.breakUnderLoad(ctx, f, h); err != nil {
+	dice := rand.New(rand.NewPCG(h.Seed, 0xfa017))
+	target := &target{System: r.system, History: h, dice: dice, victim: r.system.Shops[dice.IntN(system.Instances)]}
+	clients := &traffic.Traffic{History: h, Shops: r.system.Shops, Buyers: r.buyers, ForgetKey: r.mistake.name == keyForgotten}
+	h.Begin()
+	end := clients.Start(ctx)
+	err := target.breakAndHeal(ctx, f)
+	h.Ended = h.Now()
+	end()
+	h.End()
+	if err != nil {
 		return err
 	}
 	pending := func(o history.Order) bool { return o.Status == "pending" }
@@ -126,11 +117,6 @@ func (r *runner) run(ctx context.Context, f fault, h *history.History) error {
 	}
 	audit(ctx, r.system.Shops[0].Client(conns), h)
 	h.Violations = checks.Run(h)
-	if len(h.Violations) == 0 && f.means != loses {
-		if err := r.system.AwaitReady(ctx); err != nil {
-			h.Violations = append(h.Violations, history.Violation{Check: "recovery", Detail: err.Error()})
-		}
-	}
 	return ctx.Err()
 }
 
@@ -160,22 +146,14 @@ func audit(ctx context.Context, operator *shopclient.Client, h *history.History)
 	}
 }
 
-// breakUnderLoad breaks and heals the system while clients use it. It goes on until each shop sells again.
-func (r *runner) breakUnderLoad(ctx context.Context, f fault, h *history.History) error {
-	dice := rand.New(rand.NewPCG(h.Seed, 0xfa017))
-	target := &target{System: r.system, History: h, dice: dice, victim: r.system.Shops[dice.IntN(system.Instances)]}
-	clients := &traffic.Traffic{History: h, Shops: r.system.Shops, Buyers: cmp.Or(r.buyers, 14), ForgetKey: r.mistake.name == keyForgotten}
-	h.Begin()
-	end := clients.Start(ctx)
-	err := target.breakAndHeal(ctx, f)
-	h.Ended = h.Now()
-	end()
-	h.End(system.Instances)
-	return err
-}
-
+// breakAndHeal breaks the system once each shop sells, heals it, and returns when each shop sells again.
 func (t *target) breakAndHeal(ctx context.Context, f fault) (err error) {
-	if t.primary, err = t.Primary(ctx); err != nil {
+	if t.Group != nil {
+		t.primary, err = t.Group.Primary(ctx)
+	} else if len(t.MySQL) > 0 {
+		t.primary = t.MySQL[0]
+	}
+	if err != nil {
 		return err
 	}
 	if !t.awaitSales(ctx, 0) {
@@ -197,7 +175,7 @@ func (t *target) breakAndHeal(ctx context.Context, f fault) (err error) {
 // awaitSales waits until each shop has sold to a request that was sent after the given time, and reports whether it has.
 func (t *target) awaitSales(ctx context.Context, since time.Duration) bool {
 	for end := time.Now().Add(waitFor); ctx.Err() == nil && time.Now().Before(end); shopclient.Pause(ctx, 10*time.Millisecond) {
-		if t.SoldSince(since, system.Instances) > 0 {
+		if t.SoldSince(since) > 0 {
 			return true
 		}
 	}

@@ -213,48 +213,45 @@ func fences(r *record) {
 // units from its first request until the first answer that it is cancelled or has expired, or, without such an answer,
 // until the end. Restocked units count from the answer on. The units that are free by this count were certainly free.
 func refusals(r *record) {
-	type change struct {
-		at    time.Duration
-		units int64
+	type hold struct {
+		sku         string
+		from, until time.Duration
+		units       int64 // of a delivery: less than 0
 	}
-	changes := map[string][]change{}
+	var holds []hold
 	ended := map[string]time.Duration{}
 	for _, o := range r.Operations {
+		at := o.Last().Answered
 		if o.Outcome == history.Restocked {
-			changes[o.Lines[0].SKU] = append(changes[o.Lines[0].SKU], change{o.Last().Answered, o.Lines[0].Units})
+			holds = append(holds, hold{o.Lines[0].SKU, at, never, -o.Lines[0].Units})
 		}
 		if o.Outcome == history.Cancelled || o.Outcome == history.Expired {
-			if at, again := ended[o.OrderID]; !again || o.Last().Answered < at {
-				ended[o.OrderID] = o.Last().Answered
-			}
+			ended[o.OrderID] = min(cmp.Or(ended[o.OrderID], never), at)
 		}
 	}
 	for id, kept := range r.Orders {
-		from := r.byKey[key{kept.Buyer, kept.Key}]
-		for sku, units := range kept.Units {
-			if len(from.Requests) > 0 {
-				changes[sku] = append(changes[sku], change{from.Sent(), -units})
-			}
-			if until, answered := ended[id]; answered {
-				changes[sku] = append(changes[sku], change{until, units})
+		if o, asked := r.byKey[key{kept.Buyer, kept.Key}]; asked {
+			for sku, units := range kept.Units {
+				holds = append(holds, hold{sku, o.Sent(), cmp.Or(ended[id], never), units})
 			}
 		}
 	}
-	for _, all := range changes {
-		slices.SortFunc(all, func(a, b change) int { return cmp.Or(cmp.Compare(a.at, b.at), cmp.Compare(a.units, b.units)) })
+	free := func(sku string, at time.Duration) int64 {
+		units := r.Supplied[sku]
+		for _, h := range holds {
+			if h.sku == sku && h.from <= at && at < h.until {
+				units -= h.units
+			}
+		}
+		return units
 	}
-	// least is the smallest number of units that were free at any moment of a request.
+	// least is the smallest number of units that were free at any moment of a request: it falls when a hold begins.
 	least := func(sku string, of history.Request) int64 {
-		free := r.Supplied[sku]
-		lowest := int64(math.MaxInt64)
-		for _, c := range append(slices.Clip(changes[sku]), change{never, 0}) {
-			if c.at > of.Sent {
-				lowest = min(lowest, free)
+		lowest := free(sku, of.Sent)
+		for _, h := range holds {
+			if h.sku == sku && of.Sent < h.from && h.from <= of.Answered {
+				lowest = min(lowest, free(sku, h.from))
 			}
-			if c.at > of.Answered {
-				break
-			}
-			free += c.units
 		}
 		return lowest
 	}
@@ -275,9 +272,13 @@ func ends(r *record) {
 	}
 	kinds := map[string]string{"paid": "sell", "cancelled": "release", "expired": "release"}
 	ends := map[history.Kind]string{history.Pay: "paid", history.Cancel: "cancelled", history.Release: "cancelled"}
-	asked := map[string]bool{}
+	asked := map[string]bool{} // by status and order
 	for _, o := range r.Operations {
 		asked[ends[o.Kind]+o.OrderID] = true
+		answered := o.Outcome == history.Paid || o.Outcome == history.Cancelled || o.Outcome == history.Expired
+		if kept := r.Orders[o.OrderID]; answered && kept.Status != string(o.Outcome) {
+			r.broken("order %s is %q, but its buyer was answered %s: %v", o.OrderID, kept.Status, o.Outcome, o)
+		}
 	}
 	for id, kept := range r.Orders {
 		if (kept.Status == "paid" || kept.Status == "cancelled") && !asked[kept.Status+id] {
@@ -295,13 +296,6 @@ func ends(r *record) {
 		slices.Sort(want)
 		if slices.Sort(ended[id]); !slices.Equal(want, ended[id]) {
 			r.broken("order %s is %s, but its ledger has %v", id, kept.Status, ended[id])
-		}
-	}
-	for _, o := range r.Operations {
-		kept, there := r.Orders[o.OrderID]
-		answered := o.Outcome == history.Paid || o.Outcome == history.Cancelled || o.Outcome == history.Expired
-		if answered && (!there || kept.Status != string(o.Outcome)) {
-			r.broken("order %s is %q, but its buyer was answered %s: %v", o.OrderID, kept.Status, o.Outcome, o)
 		}
 	}
 }
@@ -373,7 +367,7 @@ func waits(r *record) {
 			if !r.LockAlone || took <= longest {
 				continue
 			}
-			if by := r.Strategies[request.Shop%len(r.Strategies)]; by == "lanes" || by == "batch" {
+			if by := r.Strategies[request.Shop]; by == "lanes" || by == "batch" {
 				r.broken("shop %d, by %s, took %v: %v", request.Shop+1, by, took.Round(time.Millisecond), o)
 			}
 		}

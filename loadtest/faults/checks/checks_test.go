@@ -61,7 +61,7 @@ func example() *history.History {
 
 // slowBy makes the first request to a shop that sells by the strategy slow, while the lock is broken.
 func slowBy(h *history.History, strategy string) {
-	h.LockAlone, h.Strategies = true, []string{strategy}
+	h.LockAlone, h.Strategies[0] = true, strategy
 	h.Operations[0].Requests[0].Answered += longest
 }
 

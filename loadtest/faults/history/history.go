@@ -11,6 +11,7 @@ import (
 	"sync"
 	"time"
 
+	"example.com/shop/loadtest/faults/system"
 	"example.com/shop/loadtest/shopclient"
 )
 
@@ -50,8 +51,8 @@ const (
 	Rejected  Outcome = "rejected"        // any other final answer, which no correct client should get
 )
 
-// Operation is an operation of a client, with its requests. They have the same idempotency key, if any, and each is
-// sent after the answer to the one before.
+// Operation is an operation of a client, with its requests. All requests have the same idempotency key, if any, and each
+// request is sent after the answer to the previous request.
 type Operation struct {
 	Kind     Kind              `json:"kind"`
 	Buyer    string            `json:"buyer,omitempty"` // empty for the operator
@@ -101,29 +102,27 @@ func (o Operation) String() string {
 
 // History is one run: the fault, its times, and the clients' operations. Many goroutines may call Add at once.
 type History struct {
-	Fault       string           `json:"fault"`
-	Seed        uint64           `json:"seed"`
-	Servers     string           `json:"servers"`
-	Name        string           `json:"name"` // begins the names of its SKUs and buyers
-	SKUs        SKUs             `json:"skus"`
-	Supplied    map[string]int64 `json:"supplied"`     // units of each SKU at the start
-	Broken      time.Duration    `json:"broken_ns"`    // when the fault began; all times are since the start
-	Replaced    time.Duration    `json:"replaced_ns"`  // when another server had taken over; 0 if none has
-	Healed      time.Duration    `json:"healed_ns"`    // when the fault had ended
-	Recovery    time.Duration    `json:"recovery_ns"`  // from Replaced or Healed until each shop had sold again, whichever is longer
-	Ended       time.Duration    `json:"ended_ns"`     // when clients stopped beginning operations
-	Gap         time.Duration    `json:"gap_ns"`       // the longest time without an acknowledged order
-	Sold        int              `json:"orders"`       // acknowledged orders
-	ClocksApart bool             `json:"clocks_apart"` // the shops' clocks differ
-	Unnoticed   bool             `json:"unnoticed"`    // no request may fail
-	LockAlone   bool             `json:"lock_alone"`   // only the lock, or a shop that holds leases, is broken; not on SQLite
-	Strategies  []string         `json:"strategies"`   // distributed over the shops
-	Undecided   bool             `json:"undecided"`    // Porcupine's search took too long
-	Findings    []string         `json:"-"`            // of the shop's own audit, at the end
-	Refused     map[string]bool  `json:"-"`            // ids of payments that the operator must refund
-	Violations  []Violation      `json:"violations"`
-	Operations  []Operation      `json:"operations,omitempty"` // in the order of their first requests
-	Books       `json:"-"`
+	Fault string `json:"fault"`
+	Seed  uint64 `json:"seed"`
+	system.Settings
+	Name       string           `json:"name"` // begins the names of its SKUs and buyers
+	SKUs       SKUs             `json:"skus"`
+	Supplied   map[string]int64 `json:"supplied"`    // units of each SKU at the start
+	Broken     time.Duration    `json:"broken_ns"`   // when the fault began; all times are since the start
+	Replaced   time.Duration    `json:"replaced_ns"` // when another server had taken over; 0 if none has
+	Healed     time.Duration    `json:"healed_ns"`   // when the fault had ended
+	Recovery   time.Duration    `json:"recovery_ns"` // from Replaced or Healed until each shop had sold again, whichever is longer
+	Ended      time.Duration    `json:"ended_ns"`    // when clients stopped beginning operations
+	Gap        time.Duration    `json:"gap_ns"`      // the longest time without an acknowledged order, during and after the fault
+	BeforeGap  time.Duration    `json:"-"`           // when the last order before it was acknowledged
+	Sold       int              `json:"orders"`      // acknowledged orders
+	LockAlone  bool             `json:"lock_alone"`  // only the lock, or a shop that holds leases, is broken; not on SQLite
+	Undecided  bool             `json:"undecided"`   // Porcupine's search took too long
+	Findings   []string         `json:"-"`           // of the shop's own audit, at the end
+	Refused    map[string]bool  `json:"-"`           // ids of payments that the operator must refund
+	Violations []Violation      `json:"violations"`
+	Operations []Operation      `json:"operations,omitempty"` // in the order of their first requests
+	Books      `json:"-"`
 
 	start time.Time
 	mu    sync.Mutex
@@ -169,12 +168,12 @@ func (h *History) Sales() []Operation {
 	return sales
 }
 
-// SoldSince returns the time at which n shops had acknowledged an order of Deep that was sent after the given time, or 0.
-func (h *History) SoldSince(after time.Duration, n int) time.Duration {
+// SoldSince returns the time at which each shop had acknowledged an order of Deep that was sent after the given time, or 0.
+func (h *History) SoldSince(after time.Duration) time.Duration {
 	sold := map[int]bool{} // by shop
 	for _, o := range h.Sales() {
 		if last := o.Last(); o.Units(h.SKUs.Deep) > 0 && last.Sent >= after {
-			if sold[last.Shop] = true; len(sold) == n {
+			if sold[last.Shop] = true; len(sold) == system.Instances {
 				return last.Answered
 			}
 		}
@@ -182,8 +181,8 @@ func (h *History) SoldSince(after time.Duration, n int) time.Duration {
 	return 0
 }
 
-// End sorts the operations and counts the sales of n shops, once all clients have ended.
-func (h *History) End(n int) {
+// End sorts the operations and sums up the sales, once all clients have ended.
+func (h *History) End() {
 	slices.SortStableFunc(h.Operations, func(a, b Operation) int { return cmp.Compare(a.Sent(), b.Sent()) })
 	sales := h.Sales()
 	h.Sold = len(sales)
@@ -192,11 +191,13 @@ func (h *History) End(n int) {
 		if i+1 < len(sales) {
 			next = sales[i+1].Last().Answered
 		}
-		h.Gap = max(h.Gap, next-o.Last().Answered)
+		if at := o.Last().Answered; next > h.Broken && next-at > h.Gap {
+			h.Gap, h.BeforeGap = next-at, at
+		}
 	}
-	h.Recovery = cmp.Or(h.SoldSince(h.Healed, n), h.Ended) - h.Healed
+	h.Recovery = cmp.Or(h.SoldSince(h.Healed), h.Ended) - h.Healed
 	if h.Replaced > 0 {
-		h.Recovery = max(h.Recovery, cmp.Or(h.SoldSince(h.Replaced, n), h.Ended)-h.Replaced)
+		h.Recovery = max(h.Recovery, cmp.Or(h.SoldSince(h.Replaced), h.Ended)-h.Replaced)
 	}
 }
 

@@ -25,19 +25,19 @@ func TestHistory_SoldSince(t *testing.T) {
 	sell(2, 5, false)
 	sell(2, 30, true)
 	add("few", 2, 35, false)
-	if at := h.SoldSince(10, 3); at != 0 {
+	if at := h.SoldSince(10); at != 0 {
 		t.Errorf("before all have sold: got %d", at)
 	}
 	sell(2, 40, false)
-	if at := h.SoldSince(10, 3); at != 41 {
+	if at := h.SoldSince(10); at != 41 {
 		t.Errorf("got %d, want 41", at)
 	}
 	h.Replaced, h.Healed, h.Ended = 6, 10, 100
-	if h.End(3); h.Sold != 5 || h.Gap != 59 || h.Recovery != 35 {
+	if h.End(); h.Sold != 5 || h.Gap != 59 || h.Recovery != 35 {
 		t.Errorf("got %d orders, a gap of %d and a recovery of %d, want 5, 59 and 35", h.Sold, h.Gap, h.Recovery)
 	}
 	h.Healed = 41
-	if h.End(3); h.Recovery != 59 {
+	if h.End(); h.Recovery != 59 {
 		t.Errorf("no sale after the fault: got a recovery of %d, want 59", h.Recovery)
 	}
 }

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"net/http"
 	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"sync/atomic"
@@ -18,6 +19,7 @@ import (
 	"example.com/shop/internal/app"
 	"example.com/shop/internal/lab"
 	"example.com/shop/internal/testserver"
+	"example.com/shop/internal/testserver/overlay"
 	"example.com/shop/loadtest/shopclient"
 	"example.com/shop/loadtest/shops"
 )
@@ -25,7 +27,7 @@ import (
 // Settings of all shops.
 const (
 	Instances     = 3                      // of the shop
-	LockTTL       = 600 * time.Millisecond // of shops that are not patient, so that a fault outlasts a lease soon
+	LockTTL       = 600 * time.Millisecond // unless the fault is Unnoticed, so that a fault outlasts a lease soon
 	PayExtension  = time.Second            // time by which a hold is extended: the minimum of a shop
 	ClockVariable = "FAULTS_CLOCK"         // environment variable: the seconds by which a shop's clock is ahead
 )
@@ -46,10 +48,10 @@ const (
 
 // Settings say which system to open.
 type Settings struct {
-	Kind       Kind
-	Strategies string // of the shops, separated by commas
-	Patient    bool   // the shops have their default time limits, so that a busy machine breaks no lease
-	ClockMoves bool   // the program reads ClockVariable
+	Kind        Kind              `json:"servers"`
+	Strategies  [Instances]string `json:"strategies"`   // of the shops
+	Unnoticed   bool              `json:"unnoticed"`    // no request may fail; on a busy machine, the default time limits break no lease
+	ClocksApart bool              `json:"clocks_apart"` // the shops' clocks differ: the program reads ClockVariable
 }
 
 // System has the running shops and servers. One goroutine breaks it; clients may use the shops meanwhile.
@@ -62,7 +64,7 @@ type System struct {
 	Group      *testserver.MySQLGroup
 	RedisGroup *testserver.RedisGroup // of Sentinel and Cluster
 
-	dsn string          // of DB
+	dir string          // has the program, and the SQLite file
 	ctx context.Context //nolint:containedctx // of Close, which an interrupt does not end
 	shops.Undo
 }
@@ -74,27 +76,38 @@ type Server interface {
 	Close() error
 }
 
-// Open starts shops and their servers.
-func Open(ctx context.Context, program shops.Program, settings Settings) (s *System, err error) {
+// Open builds the shop from sources of which some may be changed, and starts shops and their servers.
+func Open(ctx context.Context, changed overlay.Overlay, settings Settings) (*System, error) {
+	dir, err := os.MkdirTemp("", "shop-faults-")
+	if err != nil {
+		return nil, err
+	}
+	s := &System{Settings: settings, dir: dir, ctx: context.WithoutCancel(ctx)}
+	s.Later(func() error { return os.RemoveAll(dir) })
+	program := shops.Program{File: filepath.Join(dir, "shop"), Keys: shopclient.NewKeys()}
+	list, err := changed.Write(dir)
+	if err == nil {
+		err = shops.Build(ctx, "", "cmd/shop", program.File, "-overlay", list)
+	}
 	// Orders expire within a history, and clients have time to notice that an instance is about to end.
 	flags := []string{"--log-level=error", "--reconcile-at=off", "--pay-within=1s", "--pay-extension=" + PayExtension.String(), "--rate-limit=100000"}
-	if settings.Patient {
+	if settings.Unnoticed {
 		flags = append(flags, "--drain-delay=2s")
 	} else {
 		flags = append(flags, "--drain-delay=300ms", "--drain=5s", "--lock-wait=4s", "--lock-ttl="+LockTTL.String())
 	}
-	s = &System{Settings: settings, ctx: context.WithoutCancel(ctx)}
-	opens := []func(context.Context) error{s.openMySQL, s.openRedis, s.openDatabase}
-	strategies := strings.Split(settings.Strategies, ",")
-	for i := range Instances {
-		own := slices.Concat(flags, []string{"--strategy=" + strategies[i%len(strategies)]})
-		shop := &Shop{program: program, flags: own}
+	opens := []func(context.Context) error{s.openDatabase, s.openRedis}
+	for _, strategy := range settings.Strategies {
+		shop := &Shop{program: program, flags: append(slices.Clip(flags), "--strategy="+strategy)}
 		s.Shops, opens = append(s.Shops, shop), append(opens, shop.Start)
 	}
-	for _, open := range append(opens, s.AwaitReady) {
-		if err = open(ctx); err != nil {
-			return nil, errors.Join(fmt.Errorf("start shops on %s: %w", s.Kind, err), s.Close())
+	for _, open := range opens {
+		if err == nil {
+			err = open(ctx)
 		}
+	}
+	if err != nil {
+		return nil, errors.Join(fmt.Errorf("start shops on %s: %w", s.Kind, err), s.Close())
 	}
 	return s, nil
 }
@@ -108,31 +121,6 @@ func (s *System) Close() error {
 	return errors.Join(all.Wait(), s.Undo.Close())
 }
 
-// AwaitReady returns when all shops are ready to sell. No shop may be stopped.
-func (s *System) AwaitReady(ctx context.Context) error {
-	ctx, cancel := context.WithTimeout(ctx, time.Minute)
-	defer cancel()
-	conns := shopclient.NewConnections(1, 5*time.Second)
-	defer conns.CloseIdleConnections()
-	for i, shop := range s.Shops {
-		if err := testserver.Poll(ctx, shop.Client(conns).Ready); err != nil {
-			return fmt.Errorf("shop %d is not ready: %w", i+1, err)
-		}
-	}
-	return nil
-}
-
-// Primary returns the MySQL that takes writes, or nil if there is no MySQL.
-func (s *System) Primary(ctx context.Context) (*testserver.Server, error) {
-	switch {
-	case s.Group != nil:
-		return s.Group.Primary(ctx)
-	case len(s.MySQL) > 0:
-		return s.MySQL[0], nil
-	}
-	return nil, nil
-}
-
 // opened starts a part that the system closes.
 func opened[T interface{ Close() error }](ctx context.Context, s *System, start func(context.Context) (T, error)) (T, error) {
 	t, err := start(ctx)
@@ -142,11 +130,31 @@ func opened[T interface{ Close() error }](ctx context.Context, s *System, start 
 	return t, err
 }
 
-// openMySQL starts the database servers of the kind, with a link from each shop to each of them.
-func (s *System) openMySQL(ctx context.Context) (err error) {
+// openDatabase opens the database and creates the tables.
+func (s *System) openDatabase(ctx context.Context) (err error) {
+	settings := app.Default().DatabaseSettings
+	if s.Kind == Embedded {
+		settings.Data = s.dir
+		for _, shop := range s.Shops {
+			shop.env = append(shop.env, "SHOP_DATA="+s.dir)
+		}
+	} else if settings.MySQL, err = s.openMySQL(ctx); err != nil {
+		return err
+	}
+	database, err := app.OpenDatabase(ctx, settings)
+	if err != nil {
+		return err
+	}
+	s.Later(database.Close)
+	s.DB = database.DB()
+	_, err = database.Migrate(ctx)
+	return err
+}
+
+// openMySQL starts the database servers of the kind, with a link from each shop to each of them. It returns a data source
+// name for this process. That leads through links as well, since a restarted server may have another address.
+func (s *System) openMySQL(ctx context.Context) (dsn string, err error) {
 	switch s.Kind {
-	case Embedded:
-		return nil
 	case Group:
 		if s.Group, err = opened(ctx, s, testserver.OpenMySQLGroup); err == nil {
 			s.MySQL = s.Group.Servers
@@ -164,22 +172,19 @@ func (s *System) openMySQL(ctx context.Context) (err error) {
 		s.MySQL = make([]*testserver.Server, 1)
 		s.MySQL[0], err = opened(ctx, s, open)
 	}
-	if err != nil {
-		return err
-	}
-	dsn, err := s.MySQL[0].NewSchema(ctx, "shop", s.MySQL...)
-	if err != nil {
-		return err
+	if err == nil {
+		dsn, err = s.MySQL[0].NewSchema(ctx, "shop", s.MySQL...)
 	}
 	for _, shop := range s.Shops {
-		var linked string
-		if linked, shop.SQL, err = s.linkMySQL(ctx, dsn); err != nil {
-			return err
+		if err != nil {
+			return "", err
 		}
+		var linked string
+		linked, shop.SQL, err = s.linkMySQL(ctx, dsn)
 		shop.env = append(shop.env, "SHOP_MYSQL="+linked+"&innodb_lock_wait_timeout=1")
 	}
-	s.dsn, _, err = s.linkMySQL(ctx, dsn) // the link stays if a restarted server has another address
-	return err
+	linked, _, err := s.linkMySQL(ctx, dsn)
+	return linked, err
 }
 
 // linkMySQL returns links to all database servers, and the data source name that leads through them.
@@ -253,31 +258,6 @@ func (e *embedded) Do(_ context.Context, f testserver.Fault) error {
 		e.stop = stop
 		e.addr.Store(addrs[0])
 	}
-	return err
-}
-
-// openDatabase opens the database and creates the tables.
-func (s *System) openDatabase(ctx context.Context) error {
-	settings := app.Default().DatabaseSettings
-	settings.MySQL = s.dsn
-	if s.Kind == Embedded {
-		dir, err := os.MkdirTemp("", "shop-faults-")
-		if err != nil {
-			return err
-		}
-		s.Later(func() error { return os.RemoveAll(dir) })
-		for _, shop := range s.Shops {
-			shop.env = append(shop.env, "SHOP_DATA="+dir)
-		}
-		settings.Data = dir
-	}
-	database, err := app.OpenDatabase(ctx, settings)
-	if err != nil {
-		return err
-	}
-	s.Later(database.Close)
-	s.DB = database.DB()
-	_, err = database.Migrate(ctx)
 	return err
 }
 

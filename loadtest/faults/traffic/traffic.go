@@ -46,7 +46,7 @@ func Supply(ctx context.Context, operator *shopclient.Client, h *history.History
 type Traffic struct {
 	History   *history.History
 	Shops     []*system.Shop
-	Buyers    int  // of Deep, Hot and Cold, in addition to those of Few, one of Deep, and one who pays late
+	Buyers    int  // of Deep, Hot and Cold; further buyers want Few or Deep alone, or pay late
 	ForgetKey bool // a mistake: a repeated request has a new idempotency key
 
 	conns *http.Client
@@ -248,7 +248,6 @@ func (c *client) buy(lines ...shopclient.Line) history.Operation {
 	return c.insist(history.Operation{Kind: history.Buy, Buyer: c.name, Key: c.key(), Lines: lines})
 }
 
-// cancel cancels an order, as its buyer.
 func (c *client) cancel(placed history.Operation) {
 	o := about(history.Cancel, placed)
 	if c.keys%2 == 0 { // the other half has no key
@@ -308,7 +307,6 @@ func (c *client) nextShop() (shop int, client *shopclient.Client) {
 	return 0, nil
 }
 
-// ask sends one request for an operation.
 func (c *client) ask(shop *shopclient.Client, o history.Operation) (shopclient.Answer, error) {
 	switch o.Kind {
 	case history.Buy:
