@@ -7,27 +7,24 @@ import (
 )
 
 // inBuckets splits the stock of a SKU into 16 rows. A buyer takes from a random one, so that 16 buyers of one SKU
-// write at the same time ("bucketed", "sharded" or "segmented" stock).
+// write at the same time. Articles on hot rows describe it ("bucketed", "sharded" or "segmented" stock).
 //
 // The cost: a buyer whose bucket is empty is told that the SKU is sold out, while units lie in the other buckets.
 func inBuckets() Design {
 	return Design{
 		Name:    "buckets",
 		About:   "The stock is split into 16 rows; a buyer asks a random one, and no other.",
-		Source:  "as articles on hot rows describe it",
 		Wrong:   true,
 		Carts:   true,
 		Prepare: fillBuckets,
-		Sell: func(ctx context.Context, db *sql.DB, o Order) error {
-			return inTx(ctx, db, func(tx *sql.Tx) error {
-				for _, sku := range o.SKUs {
-					if err := mustMatch(tx.ExecContext(ctx, `UPDATE design_buckets SET available = available - 1
-						WHERE sku = ? AND bucket = ? AND available >= 1`, sku, rand.IntN(bucketsOfSKU))); err != nil {
-						return err
-					}
+		Sell: func(ctx context.Context, tx *sql.Tx, o Order) error {
+			for _, sku := range o.SKUs {
+				if err := mustMatch(tx.ExecContext(ctx, `UPDATE design_buckets SET available = available - 1
+					WHERE sku = ? AND bucket = ? AND available >= 1`, sku, rand.IntN(bucketsOfSKU))); err != nil {
+					return err
 				}
-				return insertOrders(ctx, tx, o)
-			})
+			}
+			return insertOrders(ctx, tx, o)
 		},
 	}
 }

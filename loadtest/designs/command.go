@@ -82,7 +82,7 @@ could not be done, 2 if the flags make no sense.
 	return b.String()
 }
 
-// Validate returns what is wrong with the flags. kong calls it.
+// Validate returns an error if the flags make no sense. kong calls it.
 func (c *Command) Validate() error {
 	if c.Length < 10*time.Millisecond || c.Length > time.Minute {
 		return fmt.Errorf("--length %v: want 10ms to 1m", c.Length)
@@ -121,8 +121,7 @@ func (c *Command) Run(ctx context.Context, k *kong.Context) (err error) {
 	}
 	r.Machine = result.ThisMachine()
 	r.Machine.RedisVersion = lab.RedisVersion(ctx, g.one.Redis)
-	version := g.one.DB.QueryRowContext(ctx, "SELECT CONCAT('MySQL ', VERSION())")
-	if err := version.Scan(&r.Machine.DatabaseVersion); err != nil {
+	if r.Machine.DatabaseVersion, err = g.one.Store.Version(ctx); err != nil {
 		return err
 	}
 	if err := c.measure(ctx, g, r, say); err != nil {

@@ -24,18 +24,17 @@ import (
 
 // Design is one way to build a sale, as the smallest honest program: one file, no HTTP, the shop's own rows.
 type Design struct {
-	Name   string `json:"name"`
-	About  string `json:"about"`             // one sentence
-	Source string `json:"source"`            // who published it, and where
-	Wrong  bool   `json:"known_to_be_wrong"` // it loses orders, oversells or undersells in one of the faults
-	Carts  bool   `json:"carts"`             // it can sell orders of several SKUs, all or none
-	Redis  bool   `json:"redis_decides"`     // who may buy
+	Name  string `json:"name"`
+	About string `json:"about"`             // one sentence
+	Wrong bool   `json:"known_to_be_wrong"` // it loses orders, oversells or undersells in one of the faults
+	Carts bool   `json:"carts"`             // it can sell orders of several SKUs, all or none
+	Redis bool   `json:"redis_decides"`     // who may buy
 
-	// Prepare makes what the design needs beside the rows of new SKUs. Nil: nothing.
+	// Prepare creates the tables and rows that the design needs in addition to the rows of new SKUs. Nil: there are none.
 	Prepare func(ctx context.Context, on Servers, units map[string]int64) error `json:"-"`
 
-	// Sell sells one order, as Seller.Buy does, in a design that keeps everything in the database.
-	Sell func(ctx context.Context, db *sql.DB, o Order) error `json:"-"`
+	// Sell sells one order, as Seller.Buy does, in a design that needs one transaction for an order and nothing else.
+	Sell func(ctx context.Context, tx *sql.Tx, o Order) error `json:"-"`
 
 	// Open starts any other design: its goroutines, which outlive ctx.
 	Open func(ctx context.Context, on Servers) Seller `json:"-"`
@@ -55,11 +54,11 @@ type Seller struct {
 	// lost. errSoldOut says that a SKU is sold out. Any other error decides nothing. Many goroutines call Buy at once.
 	Buy func(ctx context.Context, o Order) error
 
-	// Close writes what is still to be written. No buyer may call Buy any more.
+	// Close writes the orders that are not written yet. No buyer may call Buy any more.
 	Close func() error
 }
 
-// Order is what a buyer asks for.
+// Order is the order of a buyer.
 type Order struct {
 	ID    string // a UUID; the idempotency key of the order's row in every design, also where the row has another id
 	Buyer string
@@ -97,7 +96,13 @@ func (d Design) open(ctx context.Context, on Servers) Seller {
 	if d.Open != nil {
 		return d.Open(ctx, on)
 	}
-	buy := func(ctx context.Context, o Order) error { return d.Sell(ctx, on.DB, o) }
+	return inDatabase(func(ctx context.Context, o Order) error {
+		return inTx(ctx, on.DB, func(tx *sql.Tx) error { return d.Sell(ctx, tx, o) })
+	})
+}
+
+// inDatabase is a seller that keeps everything in the database.
+func inDatabase(buy func(context.Context, Order) error) Seller {
 	return Seller{Buy: buy, Close: func() error { return nil }}
 }
 
@@ -172,7 +177,7 @@ func readOrders(texts []string) (orders []Order, err error) {
 	return orders, err
 }
 
-// replies brings the answers of workers, who decide the orders, to the buyers who wait.
+// replies hands the answers of workers, which decide the orders, to the buyers that wait.
 type replies struct {
 	waiting sync.Map // from an order's ID to its buyer's chan error
 	workers sync.WaitGroup

@@ -19,10 +19,9 @@ import (
 func ours(name string) Design {
 	leases := map[string]string{"lanes": "the instances queue for leases in Redis", "batch": "without leases"}[name]
 	return Design{
-		Name:   name,
-		About:  "This shop: all orders that wait, of any SKUs, in one transaction; " + leases + ".",
-		Source: "internal/order/batch",
-		Carts:  true,
+		Name:  name,
+		About: "This shop: all orders that wait, of any SKUs, in one transaction; " + leases + ".",
+		Carts: true,
 		Open: func(_ context.Context, on Servers) Seller {
 			var started shops.Undo
 			config := batch.Config{Shop: strategy.Shop{Store: on.Store}}

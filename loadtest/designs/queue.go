@@ -11,16 +11,16 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// queuePerSKU has a list in Redis for each SKU, and one consumer for each list, so that nobody competes for the SKU's
-// row. The consumer takes all orders that wait, up to 64, decides them against the row by one transaction, and answers.
+// queuePerSKU has a list in Redis for each SKU, and one consumer for each list, so that no transactions compete for the
+// SKU's row. The consumer takes all orders that wait, up to 64, decides them against the row by one transaction, and
+// answers. Articles on message queues in flash sales describe it.
 //
 // The cost: an order lost with Redis is never answered, a cart has no queue of its own, and several instances have to
 // elect the consumer of each SKU.
 func queuePerSKU() Design {
 	return Design{
-		Name:   "queue-per-sku",
-		About:  "A list in Redis for each SKU; its one consumer decides against the database row, in batches.",
-		Source: "as articles on message queues in flash sales describe it",
+		Name:  "queue-per-sku",
+		About: "A list in Redis for each SKU; its one consumer decides against the database row, in batches.",
 		Open: func(_ context.Context, on Servers) Seller {
 			s := &queues{on: on}
 			return Seller{s.buy, s.close}

@@ -13,20 +13,20 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// inStream lets Redis decide. A script takes the units and appends the order to a Stream, in one step. A writer reads
-// the Stream as a consumer group, inserts up to 256 orders by one transaction, and acknowledges them with XACK.
+// inStream lets Redis decide, as articles on flash sales describe it. A script takes the units and appends the order to a
+// Stream, in one step. A writer reads the Stream as a consumer group, inserts up to 256 orders by one transaction, and
+// acknowledges them with XACK.
 //
 // The cost: two places know what is sold. An early answer is only as safe as the memory of one Redis; a late one waits
 // for the INSERT. If Redis has forgotten sales, the guarded UPDATE refuses orders that early buyers believe to have.
 func inStream(answered string) Design {
 	before := map[string]string{"early": "before", "late": "after"}[answered]
 	return Design{
-		Name:   "redis-stream-" + answered,
-		About:  "A script takes the units in Redis and writes to a Stream; the buyer is answered " + before + " the INSERT.",
-		Source: "as articles on flash sales describe it",
-		Wrong:  answered == "early",
-		Carts:  true,
-		Redis:  true,
+		Name:  "redis-stream-" + answered,
+		About: "A script takes the units in Redis and writes to a Stream; the buyer is answered " + before + " the INSERT.",
+		Wrong: answered == "early",
+		Carts: true,
+		Redis: true,
 		Open: func(ctx context.Context, on Servers) Seller {
 			s := &stream{on: on, key: "designs:orders:" + answered}
 			s.workers.Go(func() { s.failed = s.write(context.WithoutCancel(ctx)) })
@@ -74,7 +74,7 @@ func (s *stream) take(ctx context.Context, o Order) error {
 		case answer == 0:
 			return errSoldOut
 		}
-		// Redis has not counted these SKUs, or has forgotten. The database does not know what the writer has not written.
+		// Redis has not counted these SKUs, or has forgotten. The database lacks the orders that the writer has not written.
 		for _, sku := range o.SKUs {
 			var left int64
 			err := s.on.DB.QueryRowContext(ctx, "SELECT available FROM skus WHERE name = ?", sku).Scan(&left)
@@ -90,7 +90,7 @@ func (s *stream) take(ctx context.Context, o Order) error {
 
 const writers = "writers" // the consumer group
 
-// write inserts what the Stream brings until Close, and then until nothing is left. At first, and after an error, it
+// write inserts the orders of the Stream until Close, and then until none is left. At first, and after an error, it
 // begins with the entries that were read before and not acknowledged. An error after Close ends it.
 func (s *stream) write(ctx context.Context) error {
 	const unacknowledged, fresh = "0", ">"

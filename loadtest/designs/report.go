@@ -13,7 +13,6 @@ import (
 	"time"
 
 	"github.com/dustin/go-humanize"
-	"github.com/google/uuid"
 	"github.com/jedib0t/go-pretty/v6/table"
 
 	"example.com/shop/internal/order"
@@ -68,7 +67,7 @@ func loadCases() []loadCase {
 func (row *Row) measure(ctx context.Context, on Servers, c loadCase, length time.Duration) error {
 	units := map[string]int64{}
 	for range c.skus {
-		units[uuid.NewString()] = c.units
+		units[order.NewID()] = c.units
 	}
 	if err := row.putUpForSale(ctx, on, units); err != nil {
 		return err

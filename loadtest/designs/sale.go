@@ -17,8 +17,6 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/google/uuid"
-
 	"example.com/shop/internal/order"
 	"example.com/shop/internal/testserver"
 	"example.com/shop/loadtest/shops"
@@ -103,7 +101,7 @@ type sale struct {
 //
 //	units -> seller -> fault -> all buyers were told that the SKU is sold out -> seller has written all -> verdict
 func (g *testbed) breakBy(ctx context.Context, d Design, f fault, supply int64) (o Outcome, err error) {
-	s := &sale{testbed: g, design: d, fault: f, on: g.one, sku: uuid.NewString(), supply: supply}
+	s := &sale{testbed: g, design: d, fault: f, on: g.one, sku: order.NewID(), supply: supply}
 	if f.redis {
 		s.on = g.group
 		defer func() { err = errors.Join(err, g.sentinel.Restore(context.WithoutCancel(ctx))) }()
@@ -143,7 +141,6 @@ func (g *testbed) breakBy(ctx context.Context, d Design, f fault, supply int64) 
 	return s.judge(rows), err
 }
 
-// restart kills the seller's process and starts it anew.
 func (s *sale) restart(ctx context.Context) error {
 	s.end(os.Kill)
 	return s.start(ctx)
@@ -235,14 +232,14 @@ func sell(ctx context.Context, all []Design, stdin io.Reader, receipts io.Writer
 	return seller.Close()
 }
 
-// crowd is buyers who ask again as soon as they are answered, each for random SKUs, one unit of each.
+// crowd is buyers that order again as soon as they have an answer: each time one unit of each of some random SKUs.
 type crowd struct {
 	seller        Seller
 	skus          []string
 	buyers, lines int // lines: SKUs in an order
 }
 
-// receipt is what a buyer keeps of an answer.
+// receipt is a buyer's record of an answer.
 type receipt struct {
 	Order, Answer, Reason string // Reason: of a failure
 	Asked, Answered       time.Time
@@ -250,7 +247,7 @@ type receipt struct {
 
 const sold, refused, failed = "sold", "refused", "failed" // the answers
 
-// run returns when all buyers have left. All of them call stays at the same time; a buyer for whom it is false leaves.
+// run returns when all buyers have left. The buyers call stays concurrently; a buyer leaves when stays returns false.
 func (c crowd) run(ctx context.Context, stays func(receipt) bool) {
 	var all sync.WaitGroup
 	for i := range c.buyers {
@@ -263,7 +260,7 @@ func (c crowd) run(ctx context.Context, stays func(receipt) bool) {
 }
 
 func (c crowd) buy(ctx context.Context, buyer string) receipt {
-	o := Order{ID: uuid.Must(uuid.NewV7()).String(), Buyer: buyer}
+	o := Order{ID: order.NewID(), Buyer: buyer}
 	for len(o.SKUs) < c.lines {
 		if sku := c.skus[rand.IntN(len(c.skus))]; !slices.Contains(o.SKUs, sku) {
 			o.SKUs = append(o.SKUs, sku)
@@ -299,8 +296,8 @@ type Outcome struct {
 // unharmed is the verdict of a sale in which nothing went wrong, and the task of its operator.
 const unharmed = "nothing"
 
-// verdictOf says what went wrong in any of the outcomes, and what an operator has to do. The program itself is started
-// again by what supervises it.
+// verdictOf says what went wrong in any of the outcomes, and what an operator has to do. A supervisor
+// starts the program again by itself.
 func verdictOf(d Design, outcomes ...Outcome) (verdict, task string) {
 	recount := "count the units in orders, and put the others up for sale again"
 	if d.Redis {
@@ -338,20 +335,20 @@ func (s *sale) judge(rows []string) Outcome {
 		o.Left = max(0, s.supply-units)
 	}
 	slices.SortFunc(s.receipts, func(a, b receipt) int { return a.Answered.Compare(b.Answered) }) // buyers write at once
-	var firstRefusal, last time.Time
+	var last time.Time
+	firstRefusal := time.Now()                            // later than all receipts
 	gap, again, late := time.Duration(0), false, int64(0) // late: sold to buyers who asked after the first refusal
 	for _, r := range s.receipts {
-		if r.Answer == refused && firstRefusal.IsZero() {
+		if r.Answer == refused && r.Answered.Before(firstRefusal) {
 			firstRefusal = r.Answered
 		}
 		if r.Answer != sold {
 			continue
 		}
 		o.Acknowledged++
-		switch {
-		case !written[r.Order]:
+		if !written[r.Order] {
 			o.Lost++
-		case !firstRefusal.IsZero() && r.Asked.After(firstRefusal):
+		} else if r.Asked.After(firstRefusal) {
 			late++
 		}
 		if r.Answered.After(s.broken) && !last.IsZero() {

@@ -6,9 +6,9 @@ import (
 	"errors"
 )
 
-// byUnit makes each unit a row. A buyer locks a row that no other buyer has locked, by SKIP LOCKED, and deletes it, so
-// that buyers of one SKU wait for nobody. The SKU's row fills up a pool of 1,000 rows. The primary key (sku, unit) and
-// READ COMMITTED keep InnoDB from locking the gaps between rows.
+// byUnit makes each unit a row, as Shopify described it in 2026. A buyer locks a row that no other buyer has locked, by
+// SKIP LOCKED, and deletes it, so that buyers of one SKU do not wait for each other. The SKU's row fills up a pool of
+// 1,000 rows. The primary key (sku, unit) and READ COMMITTED keep InnoDB from locking the gaps between rows.
 //
 // The cost: three statements for each unit instead of one. Rows that SKIP LOCKED does not show are not sold yet, since
 // their transactions may roll back: the naive design takes them for sold.
@@ -16,16 +16,16 @@ func byUnit(naive bool) Design {
 	d := Design{
 		Name:    "unit-rows",
 		About:   "A row for each unit, taken by SKIP LOCKED; when it shows none, the buyer waits for those that are locked.",
-		Source:  "as Shopify described it in 2026",
 		Wrong:   naive,
 		Carts:   true,
 		Prepare: fillPools,
-		Sell:    func(ctx context.Context, db *sql.DB, o Order) error { return sellUnits(ctx, db, o, naive) },
+		Open: func(_ context.Context, on Servers) Seller {
+			return inDatabase(func(ctx context.Context, o Order) error { return sellUnits(ctx, on.DB, o, naive) })
+		},
 	}
 	if naive {
 		d.Name += "-naive"
 		d.About = "A row for each unit, taken by SKIP LOCKED; when it shows none, the SKU is sold out."
-		d.Source = "a first reading of what Shopify described in 2026"
 	}
 	return d
 }
