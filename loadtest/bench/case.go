@@ -115,7 +115,7 @@ func (c *contest) table() string {
 	for _, r := range c.rows {
 		mine, spread, memory, right := c.figures(r.name, r.buyers), "-", "-", "yes"
 		if middle := stats.Median(mine); len(mine) > 1 && middle > 0 {
-			spread = percent((slices.Max(mine) - slices.Min(mine)) / middle)
+			spread = fmt.Sprintf("%.0f%%", 100*(slices.Max(mine)-slices.Min(mine))/middle)
 		}
 		if each := r.rounds[0].BuyerBytes; each > 0 && r.buyers >= 1000 { // with few buyers, the figure is noise
 			memory = fmt.Sprintf("%.1f KB", float64(each)/1024)
@@ -148,16 +148,14 @@ func (c *contest) table() string {
 
 // figures returns the figures by which the row of this name is compared, or nil if there is no such row.
 func (c *contest) figures(name string, buyers int) []float64 {
-	for _, r := range c.rows {
-		switch {
-		case r.name != name || r.buyers != buyers:
-		case c.byP50:
-			return r.collect(p50)
-		default:
-			return r.collect(func(r round) float64 { return r.AnswersPerSecond })
-		}
+	i := slices.IndexFunc(c.rows, func(r *row) bool { return r.name == name && r.buyers == buyers })
+	switch {
+	case i < 0:
+		return nil
+	case c.byP50:
+		return c.rows[i].collect(p50)
 	}
-	return nil
+	return c.rows[i].collect(func(r round) float64 { return r.AnswersPerSecond })
 }
 
 func (r *row) collect(f func(round) float64) []float64 {
@@ -183,8 +181,7 @@ func (r *row) first(f func(round) string) string {
 func p50(r round) float64  { return r.LatencyMS.P50 }
 func wrong(r round) string { return r.Wrong }
 
-func whole(v float64) string   { return humanize.Comma(int64(math.Round(v))) }
-func percent(v float64) string { return fmt.Sprintf("%.0f%%", 100*v) }
+func whole(v float64) string { return humanize.Comma(int64(math.Round(v))) }
 
 // millis shows milliseconds.
 func millis(v float64) string {

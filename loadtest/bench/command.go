@@ -19,6 +19,8 @@ import (
 
 	"github.com/alecthomas/kong"
 
+	"example.com/shop/internal/app"
+	"example.com/shop/internal/lab"
 	"example.com/shop/loadtest/result"
 	"example.com/shop/loadtest/shopclient"
 )
@@ -99,9 +101,14 @@ func (c *Command) measure(ctx context.Context, out, log io.Writer) (held []conte
 	if err := r.start(ctx); err != nil {
 		return held, err
 	}
+	redis, err := new(app.Parts).OpenRedis(ctx, r.own.redis)
+	if err != nil {
+		return held, err
+	}
+	r.Later(redis.Close)
 	m := result.ThisMachine()
 	fmt.Fprintf(out, "%s, %d cores, %s/%s, %s\n", cmp.Or(m.CPUModel, "unknown processor"), runtime.NumCPU(), m.OS, m.Arch, m.Go)
-	fmt.Fprintf(out, "database: %s\nredis: %s\n", r.database, redisVersion(ctx, r.own.redis))
+	fmt.Fprintf(out, "database: %s\nredis: %s\n", r.database, lab.RedisVersion(ctx, redis))
 	fmt.Fprintf(out, "each strategy on %d shop processes, for %v in each of %d rounds\n", instances, c.Time, c.Rounds)
 	for _, one := range allCases() {
 		if !slices.Contains(c.Cases, one.name) {

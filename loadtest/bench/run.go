@@ -3,6 +3,7 @@ package bench
 import (
 	"cmp"
 	"context"
+	"crypto/rand"
 	"database/sql"
 	"errors"
 	"fmt"
@@ -16,7 +17,6 @@ import (
 
 	"github.com/gin-gonic/gin"
 	"github.com/go-sql-driver/mysql"
-	"github.com/redis/go-redis/v9"
 	"golang.org/x/sync/errgroup"
 
 	"example.com/shop/internal/lab"
@@ -40,14 +40,10 @@ type run struct {
 	own      *fleet
 	other    *fleet           // nil without --against
 	handlers []*shops.Process // do nothing
-
-	name  string // begins the names of the run's SKUs
-	loads int    // number of SKUs so far, for new names
 }
 
 // start starts the servers, the shops and the handlers.
 func (r *run) start(ctx context.Context) (err error) {
-	r.name = time.Now().UTC().Format("bench-20060102-150405")
 	r.say("starting Redis, the database and the shops")
 	if err := r.openDatabase(ctx); err != nil {
 		return err
@@ -83,8 +79,7 @@ func (r *run) newSKUs(ctx context.Context, f *fleet, n int, units int64) ([]stri
 	group, ctx := errgroup.WithContext(ctx)
 	group.SetLimit(clerks)
 	for i := range skus {
-		r.loads++
-		skus[i] = fmt.Sprintf("%s-%d", r.name, r.loads)
+		skus[i] = "bench-" + strings.ToLower(rand.Text()[:16])
 		if f != nil {
 			group.Go(func() error { return r.operator(f).Create(ctx, skus[i], units) })
 		}
@@ -128,11 +123,10 @@ func (r *run) crowd(ctx context.Context, who row, c contest, _ time.Duration) (o
 	if err != nil || one.Wrong != "" {
 		return one, err
 	}
-	idle, measured := forgetPeak(fresh.Pid)
+	idle, _ := memory(fresh.Pid)
 	one, err = r.measure(ctx, who, c, 0)
-	if measured {
-		one.BuyerBytes = (peak(fresh.Pid) - idle) / int64(who.buyers)
-	}
+	_, peak := memory(fresh.Pid)
+	one.BuyerBytes = (peak - idle) / int64(who.buyers)
 	return one, err
 }
 
@@ -280,31 +274,10 @@ func (r *run) openDatabase(ctx context.Context) (err error) {
 		return err
 	}
 	r.Later(r.db.Close)
-	var version string
-	var flush, binlog, sync int
-	row := r.db.QueryRowContext(ctx, "SELECT VERSION(), @@innodb_flush_log_at_trx_commit, @@log_bin, @@sync_binlog")
-	if err := row.Scan(&version, &flush, &binlog, &sync); err != nil {
-		return err
-	}
-	durable := "NOT durable"
-	if flush == 1 && (binlog == 0 || sync == 1) {
-		durable = "durable"
-	}
-	version, _, _ = strings.Cut(version, "-")
-	r.database = fmt.Sprintf("%s %s, %s commits (innodb_flush_log_at_trx_commit=%d, log_bin=%d, sync_binlog=%d)",
-		map[string]string{"mysql": "MySQL", "mariadb": "MariaDB"}[r.Database], version, durable, flush, binlog, sync)
-	return nil
-}
-
-// redisVersion returns a text such as "Redis 8.0.2". A Redis may forbid INFO, and the embedded Redis has no version.
-func redisVersion(ctx context.Context, addr string) string {
-	options, err := redis.ParseURL("redis://" + strings.TrimPrefix(addr, "redis://"))
-	if err != nil { // the URL names Sentinels or a Cluster
-		return "Redis, version unknown"
-	}
-	client := redis.NewClient(options)
-	defer func() { _ = client.Close() }()
-	return lab.RedisVersion(ctx, client)
+	return r.db.QueryRowContext(ctx, `SELECT CONCAT(IF(VERSION() LIKE '%MariaDB%', 'MariaDB ', 'MySQL '), SUBSTRING_INDEX(VERSION(), '-', 1),
+		IF(@@innodb_flush_log_at_trx_commit = 1 AND (@@log_bin = 0 OR @@sync_binlog = 1), ', durable', ', NOT durable'),
+		' commits (innodb_flush_log_at_trx_commit=', @@innodb_flush_log_at_trx_commit, ', log_bin=', @@log_bin,
+		', sync_binlog=', @@sync_binlog, ')')`).Scan(&r.database)
 }
 
 // fleet has the shops of one checkout, on one database and one Redis.
@@ -405,24 +378,19 @@ func (r *run) startOne(ctx context.Context, f *fleet, strategy string, n int) (*
 	return shops.Start(ctx, n, self, nil, "bench", "--nothing")
 }
 
-// peak returns the process's maximum of resident bytes since forgetPeak or the start. It is 0 on systems other than Linux.
-func peak(pid int) (bytes int64) {
+// memory returns the resident bytes of a process, now and at its peak. Both are 0 on systems other than Linux.
+func memory(pid int) (now, peak int64) {
 	text, _ := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))
 	for line := range strings.Lines(string(text)) {
-		_, _ = fmt.Sscanf(line, "VmHWM: %d kB", &bytes)
+		_, _ = fmt.Sscanf(line, "VmRSS: %d kB", &now)
+		_, _ = fmt.Sscanf(line, "VmHWM: %d kB", &peak)
 	}
-	return bytes << 10
-}
-
-// forgetPeak resets the maximum, and returns the bytes that are resident now.
-func forgetPeak(pid int) (now int64, ok bool) {
-	err := os.WriteFile(fmt.Sprintf("/proc/%d/clear_refs", pid), []byte("5"), 0)
-	return peak(pid), err == nil
+	return now << 10, peak << 10
 }
 
 // anOrder has the length of a shop's answer.
 const anOrder = `{"id":"01930000-0000-7000-8000-000000000000","buyer":"buyer-1","status":"pending",` +
-	`"lines":[{"sku":"bench-20060102-150405-1","quantity":1,"price":{"minor":100,"currency":"EUR"}}],"total":{"minor":100,"currency":"EUR"},` +
+	`"lines":[{"sku":"bench-abcdefghijklmnop","quantity":1,"price":{"minor":100,"currency":"EUR"}}],"total":{"minor":100,"currency":"EUR"},` +
 	`"created_at":"2026-01-01T00:00:00.123456Z","expires_at":"2026-01-02T00:00:00.123456Z"}`
 
 // serveNothing answers every request with 201 and the same body. The cost of gin and net/http is the ceiling for a shop.
