@@ -224,10 +224,7 @@ func (l *Link) carryRequests(c *connection) Fate {
 		if err != nil {
 			return Pass
 		}
-		fate := Pass
-		if statement, ok := l.command(packet); ok {
-			fate = l.fate(statement)
-		}
+		fate := l.fate(l.command(packet))
 		<-l.state.Load().requests
 		if c.dead.Load() {
 			continue
@@ -245,7 +242,7 @@ func (l *Link) carryRequests(c *connection) Fate {
 }
 
 func (l *Link) fate(statement string) Fate {
-	if judge := l.state.Load().judge; judge != nil {
+	if judge := l.state.Load().judge; judge != nil && statement != "" {
 		return judge(statement)
 	}
 	return Pass
@@ -268,16 +265,19 @@ func (l *Link) read(in *bufio.Reader) ([]byte, error) {
 	return packet, err
 }
 
-// command returns the text that Judge gets: the statement of a COM_QUERY, PING for a COM_PING, or the bytes.
-func (l *Link) command(packet []byte) (string, bool) {
+// command returns the text that Judge gets: the statement of a COM_QUERY, PING for a COM_PING, or the bytes. It is empty
+// for another packet.
+func (l *Link) command(packet []byte) string {
 	const query, ping = 0x03, 0x0e
 	switch {
 	case !l.sql:
-		return string(packet), true
+		return string(packet)
 	case len(packet) < 5 || packet[3] != 0:
-		return "", false
+		return ""
 	case packet[4] == query:
-		return strings.TrimSpace(string(packet[5:])), true
+		return strings.TrimSpace(string(packet[5:]))
+	case packet[4] == ping:
+		return "PING"
 	}
-	return "PING", packet[4] == ping
+	return ""
 }

@@ -121,18 +121,17 @@ func (k kind) start(ctx context.Context) (*Server, error) {
 }
 
 func (s *Server) run(ctx context.Context) (err error) {
-	// ctx does not end the start: an aborted start may leave a container that the client does not know.
-	starting, cancel := context.WithTimeout(context.WithoutCancel(ctx), startLimit)
-	defer cancel()
 	if s.ports, err = FreePorts(max(1, s.kind.processes)); err != nil {
 		return err
 	}
-	s.container, err = testcontainers.Run(starting, s.kind.imageName(), s.options()...)
+	// ctx does not end the start: an aborted start may leave a container that the client does not know.
+	starting := context.WithoutCancel(ctx)
+	s.container, err = testcontainers.Run(starting, s.kind.imageName(), testcontainers.CustomizeRequestOption(s.request))
 	if err = cmp.Or(err, ctx.Err()); err == nil {
 		return nil
 	}
 	if s.container != nil {
-		if logs, failed := s.container.Logs(context.WithoutCancel(ctx)); failed == nil {
+		if logs, failed := s.container.Logs(starting); failed == nil {
 			text, _ := io.ReadAll(logs)
 			err = fmt.Errorf("%w; its log:\n%s", err, text)
 		}
@@ -142,7 +141,7 @@ func (s *Server) run(ctx context.Context) (err error) {
 
 // FreePorts returns free TCP ports. They are below 32768, where the range begins from which Linux takes ports for
 // outgoing connections, and Docker the ports that it chooses. So neither takes a port before the server binds it, or
-// while the server is killed. The ports are above 12000, because a Redis Cluster also uses ports 10000 below them.
+// while the server is killed. The ports are above 12000, because a Redis Cluster also uses the ports from 11001 on.
 func FreePorts(n int) (ports []int, err error) {
 	for range 100 * n { // most ports are free
 		port := 12000 + rand.IntN(20000)
@@ -158,37 +157,30 @@ func FreePorts(n int) (ports []int, err error) {
 	return nil, fmt.Errorf("found %d of %d free ports", len(ports), n)
 }
 
-// options returns the options of the container.
-func (s *Server) options() []testcontainers.ContainerCustomizer {
-	k, bindings, command := s.kind, dockernet.PortMap{}, s.kind.command
-	exposed := make([]string, len(s.ports))
-	for i, port := range s.ports {
+// request says how to start the container.
+func (s *Server) request(r *testcontainers.GenericContainerRequest) error {
+	k, bindings := s.kind, dockernet.PortMap{}
+	r.Env, r.Cmd, r.Tmpfs = k.env, slices.Clone(k.command), k.memory
+	for _, port := range s.ports {
 		inside := k.port
 		if k.processes > 0 {
 			inside = port
-			command = append(slices.Clip(command), strconv.Itoa(port))
+			r.Cmd = append(r.Cmd, strconv.Itoa(port))
 		}
-		exposed[i] = strconv.Itoa(inside) + "/tcp"
-		bindings[dockernet.MustParsePort(exposed[i])] = []dockernet.PortBinding{{HostPort: strconv.Itoa(port)}}
+		exposed := strconv.Itoa(inside) + "/tcp"
+		r.ExposedPorts = append(r.ExposedPorts, exposed)
+		bindings[dockernet.MustParsePort(exposed)] = []dockernet.PortBinding{{HostPort: strconv.Itoa(port)}}
 	}
-	options := []testcontainers.ContainerCustomizer{
-		testcontainers.WithLogger(silent),
-		testcontainers.WithEnv(k.env),
-		testcontainers.WithCmd(command...),
-		testcontainers.WithExposedPorts(exposed...),
-		testcontainers.WithTmpfs(k.memory),
-		testcontainers.WithHostConfigModifier(func(host *container.HostConfig) { host.PortBindings = bindings }),
-		testcontainers.WithWaitStrategyAndDeadline(startLimit, wait.ForNop(s.awaitReady)), // also applies after a restart
-	}
-	if k.network != "" { // in addition to the network of its ports
-		options = append(options, network.WithBridgeNetwork(), network.WithNetworkName([]string{k.alias}, k.network))
+	r.HostConfigModifier = func(host *container.HostConfig) { host.PortBindings = bindings }
+	r.WaitingFor = wait.ForAll(wait.ForNop(s.awaitReady)).WithDeadline(startLimit) // also after a restart
+	if k.network != "" {
+		// The ports are on the network bridge.
+		r.Networks, r.NetworkAliases = []string{"bridge", k.network}, map[string][]string{k.network: {k.alias}}
 	}
 	for path, text := range k.files {
-		options = append(options, testcontainers.WithFiles(testcontainers.ContainerFile{
-			Reader: bytes.NewReader(text), ContainerFilePath: path, FileMode: 0o644,
-		}))
+		r.Files = append(r.Files, testcontainers.ContainerFile{Reader: bytes.NewReader(text), ContainerFilePath: path, FileMode: 0o644})
 	}
-	return options
+	return nil
 }
 
 // awaitReady polls until each process answers.
@@ -221,9 +213,7 @@ func (s *Server) goDirect(ctx context.Context, target wait.StrategyTarget) {
 		return
 	}
 	for _, on := range info.NetworkSettings.Networks {
-		direct := net.JoinHostPort(on.IPAddress.String(), strconv.Itoa(s.kind.port))
-		if conn, err := (&net.Dialer{Timeout: time.Second}).DialContext(ctx, "tcp", direct); err == nil {
-			_ = conn.Close()
+		if direct := net.JoinHostPort(on.IPAddress.String(), strconv.Itoa(s.kind.port)); s.kind.ready(ctx, direct) == nil {
 			s.addr.Store(direct)
 		}
 	}
@@ -255,8 +245,6 @@ const (
 
 // Do executes a fault, or ends one.
 func (s *Server) Do(ctx context.Context, f Fault) error {
-	ctx, cancel := context.WithTimeout(ctx, startLimit)
-	defer cancel()
 	docker, err := findDocker(ctx)
 	if err != nil {
 		return err

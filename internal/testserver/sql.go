@@ -67,11 +67,7 @@ func sqlKind(name, variable, image string, command ...string) kind {
 		command:  append(command, "--skip-log-bin", "--innodb-flush-log-at-trx-commit=0", "--innodb-doublewrite=OFF"),
 		safe:     append(command, "--innodb-flush-log-at-trx-commit=1", "--sync-binlog=1", "--innodb-buffer-pool-size=1G"),
 		memory:   map[string]string{dataDir: "rw"},
-		ready: func(ctx context.Context, addr string) error {
-			s := new(Server)
-			s.addr.Store(addr)
-			return s.Query(ctx, "SELECT 1", new(int))
-		},
+		ready:    func(ctx context.Context, addr string) error { return query(ctx, addr, "SELECT 1", new(int)) },
 	}
 }
 
@@ -139,11 +135,11 @@ func (s *Server) SQL(ctx context.Context, statements ...string) error {
 	})
 }
 
-// Query runs a query that has one row, as root.
-func (s *Server) Query(ctx context.Context, query string, row ...any) error {
+// query asks for one row, as root.
+func query(ctx context.Context, addr, query string, row ...any) error {
 	ctx, cancel := context.WithTimeout(ctx, askLimit)
 	defer cancel()
-	return withSQL(s.Addr(), func(db *sql.DB) error { return db.QueryRowContext(ctx, query).Scan(row...) })
+	return withSQL(addr, func(db *sql.DB) error { return db.QueryRowContext(ctx, query).Scan(row...) })
 }
 
 func withSQL(addr string, f func(*sql.DB) error) error {
@@ -248,7 +244,7 @@ func (g *MySQLGroup) look(ctx context.Context, but ...*Server) (views []memberVi
 			continue
 		}
 		var v memberView
-		v.err = s.Query(ctx, `SELECT COALESCE(MAX(IF(MEMBER_ID = @@server_uuid, MEMBER_STATE, NULL)), 'OFFLINE'),
+		v.err = query(ctx, s.Addr(), `SELECT COALESCE(MAX(IF(MEMBER_ID = @@server_uuid, MEMBER_STATE, NULL)), 'OFFLINE'),
 			SUM(MEMBER_STATE = 'ONLINE'),
 			MAX(MEMBER_ID = @@server_uuid AND MEMBER_STATE IN ('ONLINE', 'RECOVERING')) AND 2 * SUM(MEMBER_STATE <> 'UNREACHABLE') > COUNT(*),
 			MAX(MEMBER_ID = @@server_uuid AND MEMBER_STATE = 'ONLINE' AND MEMBER_ROLE = 'PRIMARY') AND NOT @@global.read_only,
@@ -319,7 +315,7 @@ func (g *MySQLGroup) formAnew(ctx context.Context, views []memberView) error {
 	}
 	for i, s := range g.Servers {
 		var all bool
-		if err := s.Query(ctx, fmt.Sprintf("SELECT GTID_SUBSET('%s', '%s')", strings.Join(has, ","), has[i]), &all); err != nil {
+		if err := query(ctx, s.Addr(), fmt.Sprintf("SELECT GTID_SUBSET('%s', '%s')", strings.Join(has, ","), has[i]), &all); err != nil {
 			return err
 		}
 		if all {
@@ -347,7 +343,7 @@ func OpenMySQLReplica(ctx context.Context) (*Ensemble, error) {
 			return err
 		}
 		return Poll(ctx, func(ctx context.Context) error {
-			return replica.Query(ctx, "SELECT 1 FROM performance_schema.replication_connection_status WHERE SERVICE_STATE = 'ON'", new(int))
+			return query(ctx, replica.Addr(), "SELECT 1 FROM performance_schema.replication_connection_status WHERE SERVICE_STATE = 'ON'", new(int))
 		})
 	})
 }

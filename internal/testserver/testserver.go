@@ -32,7 +32,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	stdlog "log"
 	"os"
 	"runtime/debug"
 	"slices"
@@ -49,8 +48,8 @@ import (
 // pool holds the servers that the tests of a package share. It is a global because only TestMain spans these tests, and
 // TestMain cannot pass values to them.
 var pool struct {
-	mu     sync.Mutex
-	starts map[string]func() (*Server, error) // each starts its server once; nil outside of Runner.Run
+	running bool     // within Runner.Run
+	starts  sync.Map // by the name of the kind: a func() (*Server, error), which starts its server once
 }
 
 // Runner is what goleak.VerifyTestMain and os.Exit need of a *testing.M.
@@ -62,10 +61,10 @@ func Wrap(m *testing.M) Runner { return Runner{m: m} }
 // Run runs the tests, removes the shared containers, and returns the exit code. It is not 0 if a test failed or a
 // container is left.
 func (r Runner) Run() int {
-	pool.starts = map[string]func() (*Server, error){}
+	pool.running = true
 	code := r.m.Run()
-	for _, started := range pool.starts {
-		server, err := started()
+	for _, started := range pool.starts.Range {
+		server, err := started.(func() (*Server, error))()
 		if err != nil {
 			continue // a test has failed with this error
 		}
@@ -82,14 +81,9 @@ func share(t testing.TB, k kind) *Server {
 	t.Helper()
 	k.direct = true // the server is never restarted
 	return start(t, func() (*Server, error) {
-		pool.mu.Lock()
-		started := pool.starts[k.name]
-		if started == nil {
-			started = sync.OnceValues(func() (*Server, error) { return k.start(context.Background()) })
-			pool.starts[k.name] = started
-		}
-		pool.mu.Unlock()
-		return started()
+		once := sync.OnceValues(func() (*Server, error) { return k.start(context.Background()) })
+		started, _ := pool.starts.LoadOrStore(k.name, once)
+		return started.(func() (*Server, error))()
 	})
 }
 
@@ -110,7 +104,7 @@ var (
 // start opens servers. If it cannot, it skips the test or, with CI=true, fails it.
 func start[S any](t testing.TB, open func() (S, error)) S {
 	t.Helper()
-	if pool.starts == nil {
+	if !pool.running {
 		t.Fatal("testserver: TestMain of this package has to use testserver.Wrap, which removes the containers")
 	}
 	ci := os.Getenv("CI") == "true"
@@ -160,10 +154,8 @@ func findImage(ctx context.Context, k kind) error {
 	return nil
 }
 
-var (
-	silent  = stdlog.New(io.Discard, "", 0) // drops testcontainers' lines of progress
-	silence = sync.OnceFunc(func() { log.SetDefault(silent) })
-)
+// silence drops testcontainers' lines of progress.
+var silence = sync.OnceFunc(func() { log.SetDefault(log.NewNoopLogger()) })
 
 // Docker returns why no container can be started, nil if a daemon answers.
 func Docker(ctx context.Context) error {
