@@ -65,13 +65,12 @@ type Undo struct{ steps []func() error }
 func (u *Undo) Later(step func() error) { u.steps = append(u.steps, step) }
 
 // Close executes all steps, the last first, even if some fail.
-func (u *Undo) Close() error {
-	var errs []error
+func (u *Undo) Close() (err error) {
 	for _, step := range slices.Backward(u.steps) {
-		errs = append(errs, step())
+		err = errors.Join(err, step())
 	}
 	u.steps = nil
-	return errors.Join(errs...)
+	return err
 }
 
 // Open returns teaching shops that answer, on a migrated database. It starts the unnamed servers, and then the shops.
@@ -109,30 +108,24 @@ func (n Instances) Open(ctx context.Context) (_ *Set, err error) {
 			settings.Redlock = addrs[1:]
 		}
 	}
-	if err := migrate(ctx, settings); err != nil {
-		return nil, err
+	if n.MySQL != "" { // on a SQLite file, a shop does this itself
+		if err := migrate(ctx, settings); err != nil {
+			return nil, err
+		}
 	}
 	for i := range n.Count {
 		shop, err := lab.Start(ctx, settings)
 		if err != nil {
 			return nil, fmt.Errorf("start shop %d of %d: %w", i+1, n.Count, err)
 		}
-		s.Later(func() error {
-			ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 15*time.Second)
-			defer cancel()
-			return shop.Shutdown(ctx)
-		})
+		s.Later(func() error { return shop.Shutdown(context.WithoutCancel(ctx)) })
 		s.URLs = append(s.URLs, shop.URL())
 	}
 	return s, nil
 }
 
-// migrate brings the schema up to date. (On a SQLite file, a shop does this itself.) Before that, Check refuses a
-// server that looks like production's.
-func migrate(ctx context.Context, settings lab.Settings) (err error) {
-	if settings.MySQL == "" {
-		return nil
-	}
+// migrate brings the schema up to date, unless the server looks like production's.
+func migrate(ctx context.Context, settings lab.Settings) error {
 	if err := settings.Check(); err != nil {
 		return err
 	}
@@ -140,9 +133,8 @@ func migrate(ctx context.Context, settings lab.Settings) (err error) {
 	if err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, database.Close()) }()
 	_, err = database.Migrate(ctx)
-	return err
+	return errors.Join(err, database.Close())
 }
 
 // Docker is the value of --servers that starts containers.
