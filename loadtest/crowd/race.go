@@ -257,9 +257,7 @@ func (b *buyer) order(ctx context.Context, due time.Time) {
 	var placed shopclient.Order
 	b.run.Insist(ctx, func(try int) (shopclient.Answer, error) {
 		answer, err := b.run.shop(b.number+try, b.conns).Buy(ctx, p)
-		if err != nil {
-			answer.At = time.Now()
-		}
+		answered := time.Now()
 		record.Tries++
 		if n := len(b.run.Shops); n > 1 {
 			record.Shop = (b.number+try)%n + 1
@@ -267,7 +265,7 @@ func (b *buyer) order(ctx context.Context, due time.Time) {
 		if answer.Trace != nil {
 			record.Deadlocks += answer.Trace.Deadlocks
 		}
-		record.Latency, record.Ended = answer.At.Sub(due), answer.At.Sub(b.run.start)
+		record.Latency, record.Ended = answered.Sub(due), answered.Sub(b.run.start)
 		record.Reason = shopclient.Explain(answer, err)
 		if errors.Is(err, syscall.EMFILE) || answer.Problem.Code() == "too-few-descriptors" {
 			b.run.stop(fmt.Errorf("%w: %s", ErrDescriptors, record.Reason))

@@ -121,9 +121,7 @@ func (c *Client) do(ctx context.Context, q request, into any) (a Answer, err err
 	if err != nil {
 		return a, err
 	}
-	if err := c.identify(q, req.Header); err != nil {
-		return a, err
-	}
+	c.identify(q, req.Header)
 	var encoded []byte
 	if q.body != nil {
 		if encoded, err = json.Marshal(q.body); err != nil {
@@ -139,13 +137,12 @@ func (c *Client) do(ctx context.Context, q request, into any) (a Answer, err err
 		return a, err
 	}
 	read, err := io.ReadAll(resp.Body)
-	at := time.Now()
 	if err := errors.Join(err, resp.Body.Close()); err != nil {
 		return a, fmt.Errorf("%s %s: answer %d broke off: %w", q.method, q.path, resp.StatusCode, err)
 	}
 	seconds, _ := strconv.Atoi(resp.Header.Get("Retry-After")) // shops send no dates
 	a = Answer{
-		At: at, Status: resp.StatusCode, RetryAfter: time.Duration(seconds) * time.Second,
+		Status: resp.StatusCode, RetryAfter: time.Duration(seconds) * time.Second,
 		Trace: parseTrace(resp.Header.Get("Shop-Trace"), q.sku),
 	}
 	switch {
@@ -162,20 +159,16 @@ func (c *Client) do(ctx context.Context, q request, into any) (a Answer, err err
 }
 
 // identify sets the headers of a request. A shop that requires tokens gets a token instead of the buyer's name.
-func (c *Client) identify(q request, h http.Header) error {
+func (c *Client) identify(q request, h http.Header) {
 	maps.Copy(h, q.header)
 	if q.key != "" {
 		h.Set("Idempotency-Key", q.key)
 	}
 	if c.keys != nil {
-		token, err := c.keys.token(q)
-		h.Set("Authorization", "Bearer "+token)
-		return err
-	}
-	if q.buyer != "" {
+		h.Set("Authorization", "Bearer "+c.keys.token(q))
+	} else if q.buyer != "" {
 		h.Set("Shop-Buyer", q.buyer)
 	}
-	return nil
 }
 
 // get sends a request, and reads the answer into a value, unless that is nil. Any other answer is an error; ErrNotFound is
@@ -199,7 +192,6 @@ func (c *Client) get(ctx context.Context, q request, into any) error {
 
 // Answer is the shop's answer to a request.
 type Answer struct {
-	At         time.Time // when the last byte arrived
 	Status     int
 	Order      Order         // if an order was placed
 	Problem    Problem       // if no order was placed
@@ -285,22 +277,20 @@ func (k *Keys) Environ() []string {
 }
 
 // token returns the token for a request. A buyer's token is valid for longer than a load test takes, by any clock.
-func (k *Keys) token(q request) (string, error) {
+func (k *Keys) token(q request) string {
 	switch {
 	case q.payments:
-		return k.Payments, nil
+		return k.Payments
 	case q.buyer == "":
-		return k.Operator, nil
+		return k.Operator
 	}
 	if token, ok := k.buyers.Load(q.buyer); ok {
-		return token.(string), nil
+		return token.(string)
 	}
 	now := time.Now()
-	token, err := jwt.NewWithClaims(jwt.SigningMethodHS256, jwt.MapClaims{
+	token, _ := jwt.NewWithClaims(jwt.SigningMethodHS256, jwt.MapClaims{
 		"sub": q.buyer, "aud": "shop:buyer", "nbf": now.Add(-12 * time.Hour).Unix(), "exp": now.Add(24 * time.Hour).Unix(),
-	}).SignedString([]byte(k.Secret))
-	if err == nil {
-		k.buyers.Store(q.buyer, token)
-	}
-	return token, err
+	}).SignedString([]byte(k.Secret)) // it never fails
+	k.buyers.Store(q.buyer, token)
+	return token
 }
