@@ -87,29 +87,24 @@ func Start(ctx context.Context, n int, program string, variables []string, args 
 		return nil, err
 	}
 	p := &Process{Process: cmd.Process, ended: make(chan struct{})}
-	ready := make(chan struct{})
+	ctx, cancel := context.WithTimeout(ctx, 2*time.Minute)
+	defer cancel()
+	defer context.AfterFunc(ctx, func() { _ = cmd.Process.Kill() })() // which ends its output
+	for lines := bufio.NewScanner(stdout); p.Operator == "" && lines.Scan(); {
+		if _, err := fmt.Sscanf(lines.Text(), "The shop is open at http://%s", &p.Addr); err != nil {
+			_, _ = fmt.Sscanf(lines.Text(), "The operator's API is at http://%s", &p.Operator)
+		}
+	}
 	go func() {
 		defer close(p.ended)
-		for lines := bufio.NewScanner(stdout); p.Operator == "" && lines.Scan(); {
-			if _, err := fmt.Sscanf(lines.Text(), "The shop is open at http://%s", &p.Addr); err != nil {
-				_, _ = fmt.Sscanf(lines.Text(), "The operator's API is at http://%s", &p.Operator)
-			}
-		}
-		close(ready)
 		_, _ = io.Copy(io.Discard, stdout)
 		_ = cmd.Wait()
 	}()
-	ctx, cancel := context.WithTimeout(ctx, 2*time.Minute)
-	defer cancel()
-	select {
-	case <-ready:
-		if p.Operator != "" {
-			return p, nil
-		}
-	case <-ctx.Done():
+	if p.Operator == "" {
+		err = p.Kill() // unless it has ended by itself
+		return nil, errors.Join(fmt.Errorf("%s does not serve: %v", cmd.Path, cmd.ProcessState), ctx.Err(), err)
 	}
-	err = p.Kill() // unless it has ended by itself
-	return nil, errors.Join(fmt.Errorf("%s does not serve: %v", cmd.Path, cmd.ProcessState), ctx.Err(), err)
+	return p, nil
 }
 
 // environ returns the environment for a process: this process's own, with the given variables of a shop.
