@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"slices"
 	"strings"
 	"testing"
@@ -43,10 +44,10 @@ func TestServe_servers(t *testing.T) {
 // What waiting cannot mend is said at once, in the server's words, by all commands.
 func TestCommands_refusedByServer(t *testing.T) {
 	t.Parallel()
-	for name, start := range map[string]func(testing.TB) *testserver.Server{"MySQL": testserver.StartMySQL, "MariaDB": testserver.StartMariaDB} {
+	for name, open := range map[string]func(context.Context) (*testserver.Server, error){"MySQL": testserver.OpenMySQL, "MariaDB": testserver.OpenMariaDB} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			server := start(t)
+			server := testserver.Start(t, open)
 			_, at, _ := strings.Cut(server.DSN(t), "@")
 			address, rest, _ := strings.Cut(at, "/")
 			schema, _, _ := strings.Cut(rest, "?")

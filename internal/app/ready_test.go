@@ -30,17 +30,17 @@ func untilUnready(t *testing.T, shop *app.Shop, server, addr, reason string) {
 func TestReadyz_database(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
-		start    func(testing.TB) *testserver.Server
+		open     func(context.Context) (*testserver.Server, error)
 		another  string // host in the DSN
 		readOnly string
 	}{
-		"MariaDB":              {testserver.StartMariaDB, "", "read_only"},
-		"MySQL":                {testserver.StartMySQL, "", "super_read_only"},
-		"MySQL, several hosts": {testserver.StartMySQL, "," + closedPort, "read_only"},
+		"MariaDB":              {testserver.OpenMariaDB, "", "read_only"},
+		"MySQL":                {testserver.OpenMySQL, "", "super_read_only"},
+		"MySQL, several hosts": {testserver.OpenMySQL, "," + closedPort, "read_only"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			server := c.start(t)
+			server := testserver.Start(t, c.open)
 			sql := func(statements ...string) { testserver.Must(t, server.SQL(t.Context(), statements...)) }
 			dsn, err := server.NewSchema(t.Context(), "shop")
 			testserver.Must(t, err)

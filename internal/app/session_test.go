@@ -1,6 +1,7 @@
 package app_test
 
 import (
+	"context"
 	"log/slog"
 	"net/http"
 	"strings"
@@ -15,15 +16,15 @@ import (
 func TestShop_hostileServer(t *testing.T) {
 	t.Parallel()
 	for name, server := range map[string]struct {
-		start    func(testing.TB) *testserver.Server
+		open     func(context.Context) (*testserver.Server, error)
 		settings []string
 	}{
-		"MySQL":   {testserver.StartMySQL, []string{"transaction_isolation = 'SERIALIZABLE'", "transaction_read_only = 1", "range_optimizer_max_mem_size = 1"}},
-		"MariaDB": {testserver.StartMariaDB, []string{"tx_isolation = 'SERIALIZABLE'", "tx_read_only = 1", "check_constraint_checks = 0", "innodb_snapshot_isolation = 1", "sql_if_exists = 1", "in_predicate_conversion_threshold = 2"}},
+		"MySQL":   {testserver.OpenMySQL, []string{"transaction_isolation = 'SERIALIZABLE'", "transaction_read_only = 1", "range_optimizer_max_mem_size = 1"}},
+		"MariaDB": {testserver.OpenMariaDB, []string{"tx_isolation = 'SERIALIZABLE'", "tx_read_only = 1", "check_constraint_checks = 0", "innodb_snapshot_isolation = 1", "sql_if_exists = 1", "in_predicate_conversion_threshold = 2"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			database := server.start(t)
+			database := testserver.Start(t, server.open)
 			for _, setting := range append(server.settings,
 				"sql_select_limit = 1", "sql_safe_updates = 1", "completion_type = 1", "completion_type = 2", "autocommit = 0",
 				"max_join_size = 1", "sql_auto_is_null = 1", "unique_checks = 0", "max_sort_length = 4", "time_zone = '+13:00'",

@@ -47,7 +47,7 @@ func TestReadDSN_hosts(t *testing.T) {
 // too many connections stays the primary.
 func TestMySQL_hosts(t *testing.T) {
 	t.Parallel()
-	server := testserver.StartMariaDB(t)
+	server := testserver.Start(t, testserver.OpenMariaDB)
 	config, err := mysql.ParseDSN(server.DSN(t))
 	testserver.Must(t, err)
 	const down = "127.0.0.1:1"

@@ -216,5 +216,5 @@ func (g *RedisGroup) Restore(ctx context.Context) error {
 			return err
 		}
 	}
-	return Poll(ctx, g.answers)
+	return Poll(ctx, func(ctx context.Context) error { return g.answers(ctx, g.host) })
 }

@@ -13,7 +13,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"sync/atomic"
 	"time"
 
 	"github.com/moby/moby/api/types/container"
@@ -44,7 +43,6 @@ type kind struct {
 	files    map[string][]byte // by path, copied into the container before the server starts
 
 	processes int // 0 for one
-	direct    bool
 	network   string
 	alias     string // the server's name on the network
 
@@ -63,8 +61,8 @@ func (k kind) durable() kind {
 type Server struct {
 	kind      kind
 	container *testcontainers.DockerContainer
-	ports     []int        // on this machine, one for each process; a restart keeps them
-	addr      atomic.Value // a string
+	host      string
+	ports     []int // on this machine, one for each process
 }
 
 // String names the server.
@@ -72,11 +70,8 @@ func (s *Server) String() string {
 	return fmt.Sprintf("%s at %s, image %s", s.kind.name, s.Addr(), s.kind.imageName())
 }
 
-// Addr returns the host:port at which the test reaches the server. It may be called concurrently, even during a Restart.
-func (s *Server) Addr() string {
-	addr, _ := s.addr.Load().(string) // empty before the server has started
-	return addr
-}
+// Addr returns the host:port at which the test reaches the server. A Restart keeps it.
+func (s *Server) Addr() string { return net.JoinHostPort(s.host, strconv.Itoa(s.ports[0])) }
 
 // Close removes the container.
 func (s *Server) Close() error {
@@ -84,21 +79,16 @@ func (s *Server) Close() error {
 }
 
 // OpenRedis starts a Redis for a program that is not a test. The program, or else testcontainers' reaper, closes it.
-func OpenRedis(ctx context.Context) (*Server, error) { return open(ctx, redisKind()) }
+func OpenRedis(ctx context.Context) (*Server, error) { return redisKind().start(ctx) }
 
 // OpenMySQL is like OpenRedis, for a MySQL whose commits are on disk when they return.
-func OpenMySQL(ctx context.Context) (*Server, error) { return open(ctx, mysqlKind().durable()) }
+func OpenMySQL(ctx context.Context) (*Server, error) { return mysqlKind().durable().start(ctx) }
 
 // OpenMariaDB is like OpenMySQL, for a MariaDB.
-func OpenMariaDB(ctx context.Context) (*Server, error) { return open(ctx, mariadbKind().durable()) }
+func OpenMariaDB(ctx context.Context) (*Server, error) { return mariadbKind().durable().start(ctx) }
 
 // OpenZooKeeper is like OpenRedis, for a ZooKeeper.
-func OpenZooKeeper(ctx context.Context) (*Server, error) { return open(ctx, zookeeperKind().durable()) }
-
-func open(ctx context.Context, k kind) (*Server, error) {
-	k.direct = true
-	return k.start(ctx)
-}
+func OpenZooKeeper(ctx context.Context) (*Server, error) { return zookeeperKind().durable().start(ctx) }
 
 // start runs a container and returns when the server answers.
 func (k kind) start(ctx context.Context) (*Server, error) {
@@ -128,6 +118,7 @@ func (s *Server) run(ctx context.Context) (err error) {
 	starting := context.WithoutCancel(ctx)
 	s.container, err = testcontainers.Run(starting, s.kind.imageName(), testcontainers.CustomizeRequestOption(s.request))
 	if err = cmp.Or(err, ctx.Err()); err == nil {
+		s.passProxy(ctx)
 		return nil
 	}
 	if s.container != nil {
@@ -184,44 +175,36 @@ func (s *Server) request(r *testcontainers.GenericContainerRequest) error {
 }
 
 // awaitReady polls until each process answers.
-func (s *Server) awaitReady(ctx context.Context, target wait.StrategyTarget) error {
-	host, err := target.Host(ctx)
-	if err != nil {
-		return err
+func (s *Server) awaitReady(ctx context.Context, target wait.StrategyTarget) (err error) {
+	if s.host == "" { // not after a restart
+		if s.host, err = target.Host(ctx); err != nil {
+			return err
+		}
 	}
-	s.addr.Store(net.JoinHostPort(host, strconv.Itoa(s.ports[0])))
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	err = Poll(ctx, func(ctx context.Context) error {
+	return Poll(ctx, func(ctx context.Context) error {
 		if state, err := target.State(ctx); err == nil && !state.Running && state.Status != "created" {
 			cancel()
 			return fmt.Errorf("the container ended with code %d", state.ExitCode)
 		}
-		return s.answers(ctx)
+		return s.answers(ctx, s.host)
 	})
-	if err == nil && s.kind.direct {
-		s.goDirect(ctx, target)
-	}
-	return err
 }
 
-// goDirect makes addr the container's own address, if this machine can reach it, as on Linux with Docker. Bytes then do not
-// pass Docker's proxy. A restart may change the address.
-func (s *Server) goDirect(ctx context.Context, target wait.StrategyTarget) {
-	info, err := target.Inspect(ctx)
+// passProxy reaches the ports at Docker's bridge, if that works, as on Linux. Bytes then do not pass Docker's proxy.
+func (s *Server) passProxy(ctx context.Context) {
+	info, err := s.container.Inspect(ctx)
 	if err != nil {
 		return
 	}
-	for _, on := range info.NetworkSettings.Networks {
-		if direct := net.JoinHostPort(on.IPAddress.String(), strconv.Itoa(s.kind.port)); s.kind.ready(ctx, direct) == nil {
-			s.addr.Store(direct)
-		}
+	if on := info.NetworkSettings.Networks["bridge"]; on != nil && s.answers(ctx, on.Gateway.String()) == nil {
+		s.host = on.Gateway.String()
 	}
 }
 
 // answers returns nil if each process is ready. It asks at the ports on this machine.
-func (s *Server) answers(ctx context.Context) error {
-	host, _, _ := net.SplitHostPort(s.Addr())
+func (s *Server) answers(ctx context.Context, host string) error {
 	for _, port := range s.ports {
 		if err := s.kind.ready(ctx, net.JoinHostPort(host, strconv.Itoa(port))); err != nil {
 			return fmt.Errorf("not ready: %w", err)
@@ -236,7 +219,7 @@ type Fault string
 // The faults, and the actions that end them. Isolate and Reconnect are for servers on a network of their own.
 const (
 	Kill      Fault = "kill"      // ends the server by SIGKILL, as a crash does
-	Restart   Fault = "restart"   // starts a killed server and waits until it answers; a server of an Open function may have another Addr
+	Restart   Fault = "restart"   // starts a killed server and waits until it answers
 	Pause     Fault = "pause"     // freezes the server: connections stay open, and the server does not answer
 	Unpause   Fault = "unpause"   // ends Pause
 	Isolate   Fault = "isolate"   // cuts the server off from the others, but not from this machine

@@ -29,12 +29,6 @@ func MySQL(t testing.TB) (dsn string) { return share(t, mysqlKind()).DSN(t) }
 // MariaDB is like MySQL, on a MariaDB.
 func MariaDB(t testing.TB) (dsn string) { return share(t, mariadbKind()).DSN(t) }
 
-// StartMariaDB starts a MariaDB for the faults of this test only. It is durable: after a kill, it recovers each commit.
-func StartMariaDB(t testing.TB) *Server { return Start(t, mariadbKind().durable().start) }
-
-// StartMySQL is like StartMariaDB, for a MySQL.
-func StartMySQL(t testing.TB) *Server { return Start(t, mysqlKind().durable().start) }
-
 // StartTLS starts a MySQL or a MariaDB for this test only, with TLS by these PEM texts. It also accepts clients without TLS.
 func StartTLS(t testing.TB, mariadb bool, ca, cert, key []byte) *Server {
 	t.Helper()
@@ -77,7 +71,7 @@ func OpenMySQLSmallDisk(ctx context.Context) (*Server, error) {
 	k := mysqlKind().durable()
 	k.command = append([]string{"sh", "-c", `until docker-entrypoint.sh "$@"; do sleep 0.1; done`, "sh"}, append(k.command, "--skip-log-bin")...)
 	k.memory = map[string]string{dataDir: "rw,size=400m"}
-	return open(ctx, k)
+	return k.start(ctx)
 }
 
 // FillDisk writes a file beside the data until the disk is full.
@@ -108,58 +102,47 @@ func (s *Server) DSN(t testing.TB) string {
 	return dsn
 }
 
-// NewSchema makes an empty schema on a MySQL or MariaDB and returns its data source name, for the hosts or, without any,
-// this server.
-func (s *Server) NewSchema(ctx context.Context, name string, hosts ...*Server) (dsn string, err error) {
-	if hosts == nil {
-		hosts = []*Server{s}
+// NewSchema makes an empty schema on a MySQL or MariaDB and returns its data source name, with the others as further hosts.
+func (s *Server) NewSchema(ctx context.Context, name string, others ...*Server) (dsn string, err error) {
+	addrs := []string{s.Addr()}
+	for _, other := range others {
+		addrs = append(addrs, other.Addr())
 	}
-	var addrs []string
-	for _, host := range hosts {
-		addrs = append(addrs, host.Addr())
-	}
-	return formatDSN(strings.Join(addrs, ","), name), s.SQL(ctx, "CREATE DATABASE "+name+" CHARACTER SET utf8mb4 COLLATE "+collation)
+	dsn = fmt.Sprintf("root:%s@tcp(%s)/%s?collation=%s&parseTime=true", rootPassword, strings.Join(addrs, ","), name, collation)
+	return dsn, s.SQL(ctx, "CREATE DATABASE "+name+" CHARACTER SET utf8mb4 COLLATE "+collation)
 }
 
 // SQL runs statements on a MySQL or MariaDB, as root and on one connection.
 func (s *Server) SQL(ctx context.Context, statements ...string) error {
 	ctx, cancel := context.WithTimeout(ctx, faultLimit)
 	defer cancel()
-	return withSQL(s.Addr(), func(db *sql.DB) error {
-		for _, statement := range statements {
-			if _, err := db.ExecContext(ctx, statement); err != nil {
-				return fmt.Errorf("%s: %s: %w", s, statement, err)
-			}
+	db := connect(s.Addr())
+	defer func() { _ = db.Close() }()
+	for _, statement := range statements {
+		if _, err := db.ExecContext(ctx, statement); err != nil {
+			return fmt.Errorf("%s: %s: %w", s, statement, err)
 		}
-		return nil
-	})
+	}
+	return nil
 }
 
 // query asks for one row, as root.
 func query(ctx context.Context, addr, query string, row ...any) error {
 	ctx, cancel := context.WithTimeout(ctx, askLimit)
 	defer cancel()
-	return withSQL(addr, func(db *sql.DB) error { return db.QueryRowContext(ctx, query).Scan(row...) })
-}
-
-func withSQL(addr string, f func(*sql.DB) error) error {
-	config, err := mysql.ParseDSN(formatDSN(addr, ""))
-	if err != nil {
-		return err
-	}
-	config.Logger = &mysql.NopLogger{} // the driver would log that a server does not answer yet
-	connector, err := mysql.NewConnector(config)
-	if err != nil {
-		return err
-	}
-	db := sql.OpenDB(connector)
+	db := connect(addr)
 	defer func() { _ = db.Close() }()
-	db.SetMaxOpenConns(1)
-	return f(db)
+	return db.QueryRowContext(ctx, query).Scan(row...)
 }
 
-func formatDSN(addr, schema string) string {
-	return fmt.Sprintf("root:%s@tcp(%s)/%s?collation=%s&parseTime=true", rootPassword, addr, schema, collation)
+func connect(addr string) *sql.DB {
+	config := mysql.NewConfig()
+	config.User, config.Passwd, config.Net, config.Addr = "root", rootPassword, "tcp", addr
+	config.Logger = &mysql.NopLogger{}         // the driver would log that a server does not answer yet
+	connector, _ := mysql.NewConnector(config) // such a config is always valid
+	db := sql.OpenDB(connector)
+	db.SetMaxOpenConns(1)
+	return db
 }
 
 const groupSize = 3 // members of a group or an ensemble

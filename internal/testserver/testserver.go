@@ -12,9 +12,8 @@
 //	addr := testserver.Redis(t)   // host:port, shared by the package: use keys of the test's own
 //	dsn := testserver.MySQL(t)    // an empty schema of the test's own, dropped when it ends
 //
-// If a test breaks its server, by Do, it starts a server of its own, as by Start(t, OpenMySQLGroup). If it also
-// restarts the server, it starts it by StartMySQL, so that the server keeps its address. A program calls OpenRedis and
-// the like. The shared servers lose all data in a crash; StartMySQL and StartMariaDB start durable servers.
+// If a test breaks its server, by Do, it starts a server of its own, as by Start(t, OpenMySQL). A program calls OpenRedis
+// and the like. The shared servers lose all data in a crash; OpenMySQL and OpenMariaDB start durable servers.
 //
 // Without Docker, the test skips and names what it needs. With CI=true it fails instead, so that no test is skipped
 // unnoticed. -short also skips, except with CI=true.
@@ -79,7 +78,6 @@ func (r Runner) Run() int {
 // share returns the package's server of a kind. The first call starts it. A failed start fails each later test at once.
 func share(t testing.TB, k kind) *Server {
 	t.Helper()
-	k.direct = true // the server is never restarted
 	return start(t, func() (*Server, error) {
 		once := sync.OnceValues(func() (*Server, error) { return k.start(context.Background()) })
 		started, _ := pool.starts.LoadOrStore(k.name, once)

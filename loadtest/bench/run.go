@@ -333,7 +333,7 @@ func (r *run) createDatabase(ctx context.Context, name string) (variable string,
 			return "", err
 		}
 		r.Later(group.Close)
-		dsn, err := group.Servers[0].NewSchema(ctx, "shop", group.Servers...)
+		dsn, err := group.Servers[0].NewSchema(ctx, "shop", group.Servers[1:]...)
 		return "SHOP_MYSQL=" + dsn, err
 	}
 	database := r.sql.Clone()

@@ -173,7 +173,7 @@ func (s *System) openMySQL(ctx context.Context) (dsn string, err error) {
 		s.MySQL[0], err = opened(ctx, s, open)
 	}
 	if err == nil {
-		dsn, err = s.MySQL[0].NewSchema(ctx, "shop", s.MySQL...)
+		dsn, err = s.MySQL[0].NewSchema(ctx, "shop", s.MySQL[1:]...)
 	}
 	for _, shop := range s.Shops {
 		if err != nil {
