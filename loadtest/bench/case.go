@@ -117,8 +117,8 @@ func (c *contest) table() string {
 		if middle := stats.Median(mine); len(mine) > 1 && middle > 0 {
 			spread = fmt.Sprintf("%.0f%%", 100*(slices.Max(mine)-slices.Min(mine))/middle)
 		}
-		if each := r.rounds[0].BuyerBytes; each > 0 && r.buyers >= 1000 { // with few buyers, the figure is noise
-			memory = fmt.Sprintf("%.1f KB", float64(each)/1024)
+		if bytes := r.rounds[0].BuyerBytes; bytes > 0 && r.buyers >= 1000 { // with few buyers, the figure is noise
+			memory = fmt.Sprintf("%.1f KB", float64(bytes)/1024)
 		}
 		if r.name == nothing {
 			right = "-"
@@ -140,7 +140,7 @@ func (c *contest) table() string {
 		}
 		rows = append(rows, append(cells,
 			millis(r.median(p50)), millis(r.median(func(r round) float64 { return r.LatencyMS.P99 })),
-			millis(slices.Max(r.collect(func(r round) float64 { return r.LatencyMS.Max }))), humanize.Comma(errors),
+			millis(slices.Max(each(r, func(r round) float64 { return r.LatencyMS.Max }))), humanize.Comma(errors),
 			memory, right))
 	}
 	return stats.Table(header, rows, 2, len(header)-1)
@@ -153,30 +153,23 @@ func (c *contest) figures(name string, buyers int) []float64 {
 	case i < 0:
 		return nil
 	case c.byP50:
-		return c.rows[i].collect(p50)
+		return each(c.rows[i], p50)
 	}
-	return c.rows[i].collect(func(r round) float64 { return r.AnswersPerSecond })
+	return each(c.rows[i], func(r round) float64 { return r.AnswersPerSecond })
 }
 
-func (r *row) collect(f func(round) float64) []float64 {
-	var values []float64
+// each returns a value of each round.
+func each[T any](r *row, f func(round) T) (values []T) {
 	for _, one := range r.rounds {
 		values = append(values, f(one))
 	}
 	return values
 }
 
-func (r *row) median(f func(round) float64) float64 { return stats.Median(r.collect(f)) }
+func (r *row) median(f func(round) float64) float64 { return stats.Median(each(r, f)) }
 
 // first returns the first text of a round that is not empty.
-func (r *row) first(f func(round) string) string {
-	for _, one := range r.rounds {
-		if s := f(one); s != "" {
-			return s
-		}
-	}
-	return ""
-}
+func (r *row) first(f func(round) string) string { return cmp.Or(each(r, f)...) }
 
 func p50(r round) float64  { return r.LatencyMS.P50 }
 func wrong(r round) string { return r.Wrong }
