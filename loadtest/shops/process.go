@@ -1,7 +1,6 @@
 package shops
 
 import (
-	"bufio"
 	"context"
 	"errors"
 	"fmt"
@@ -90,17 +89,13 @@ func Start(ctx context.Context, n int, program string, variables []string, args 
 	ctx, cancel := context.WithTimeout(ctx, 2*time.Minute)
 	defer cancel()
 	defer context.AfterFunc(ctx, func() { _ = cmd.Process.Kill() })() // which ends its output
-	for lines := bufio.NewScanner(stdout); p.Operator == "" && lines.Scan(); {
-		if _, err := fmt.Sscanf(lines.Text(), "The shop is open at http://%s", &p.Addr); err != nil {
-			_, _ = fmt.Sscanf(lines.Text(), "The operator's API is at http://%s", &p.Operator)
-		}
-	}
+	_, unread := fmt.Fscanf(stdout, "The shop is open at http://%s\nThe operator's API is at http://%s\n", &p.Addr, &p.Operator)
 	go func() {
 		defer close(p.ended)
 		_, _ = io.Copy(io.Discard, stdout)
 		_ = cmd.Wait()
 	}()
-	if p.Operator == "" {
+	if unread != nil {
 		err = p.Kill() // unless it has ended by itself
 		return nil, errors.Join(fmt.Errorf("%s does not serve: %v", cmd.Path, cmd.ProcessState), ctx.Err(), err)
 	}
