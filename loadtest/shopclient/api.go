@@ -135,9 +135,7 @@ func (t *Trace) Steps() map[string]*int64 {
 func parseTrace(header, sku string) *Trace {
 	var t Trace
 	var taken []lab.Taken
-	if json.Unmarshal([]byte(header), &taken) != nil {
-		return nil
-	}
+	_ = json.Unmarshal([]byte(header), &taken) // otherwise, no steps were taken
 	steps := t.Steps()
 	for _, s := range taken {
 		if s.SKU != "" && s.SKU != sku {
@@ -193,7 +191,7 @@ type Strategy = lab.Offer
 
 // Pick returns the strategies with these names, in the order of the names, each once. The error explains an invalid name.
 func Pick(table []Strategy, names []string) (chosen []Strategy, err error) {
-	var known, seen []string
+	var known []string
 	for _, s := range table {
 		known = append(known, s.Name)
 	}
@@ -204,8 +202,8 @@ func Pick(table []Strategy, names []string) (chosen []Strategy, err error) {
 			return nil, fmt.Errorf("%.80q is not one of %s", name, strings.Join(known, ", "))
 		case !table[at].Available:
 			return nil, fmt.Errorf("%s cannot be run: %s", name, table[at].Reason)
-		case !slices.Contains(seen, name):
-			chosen, seen = append(chosen, table[at]), append(seen, name)
+		case !slices.ContainsFunc(chosen, func(s Strategy) bool { return s.Name == name }):
+			chosen = append(chosen, table[at])
 		}
 	}
 	if len(chosen) == 0 {
