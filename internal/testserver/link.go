@@ -14,7 +14,7 @@ import (
 	"github.com/go-sql-driver/mysql"
 )
 
-// Link is the network between a client and one server. It is a relay in this process, which one goroutine may break.
+// Link is the network between a client and one server. It is a relay in this process. One goroutine may break it.
 type Link struct {
 	Addr string // where the client connects to
 
@@ -53,7 +53,7 @@ const (
 	Hang             // like Drop, but the server does not notice until LetGo: its transaction stays open
 )
 
-// NewLink listens for a client, until Close. With sql, the server is a MySQL or MariaDB, whose statements can be judged.
+// NewLink listens for a client until Close. With sql, the server is a MySQL or MariaDB, and Judge sees each statement.
 func NewLink(ctx context.Context, sql bool, target func() string) (*Link, error) {
 	listener, err := new(net.ListenConfig).Listen(ctx, "tcp", "127.0.0.1:0")
 	if err != nil {

@@ -118,7 +118,7 @@ func (s *Server) run(ctx context.Context) (err error) {
 	starting := context.WithoutCancel(ctx)
 	s.container, err = testcontainers.Run(starting, s.kind.imageName(), testcontainers.CustomizeRequestOption(s.request))
 	if err = cmp.Or(err, ctx.Err()); err == nil {
-		s.passProxy(ctx)
+		s.bypassProxy(ctx)
 		return nil
 	}
 	if s.container != nil {
@@ -192,8 +192,8 @@ func (s *Server) awaitReady(ctx context.Context, target wait.StrategyTarget) (er
 	})
 }
 
-// passProxy reaches the ports at Docker's bridge, if that works, as on Linux. Bytes then do not pass Docker's proxy.
-func (s *Server) passProxy(ctx context.Context) {
+// bypassProxy makes Docker's bridge the host if the server answers there, as on Linux. Bytes then do not pass Docker's proxy.
+func (s *Server) bypassProxy(ctx context.Context) {
 	info, err := s.container.Inspect(ctx)
 	if err != nil {
 		return

@@ -109,7 +109,7 @@ func (r *run) hold(ctx context.Context, c *contest) error {
 	return nil
 }
 
-// crowd is like measure, for buyers who all come once, to a fresh but warm process. The memory that it gains is theirs.
+// crowd is like measure, for buyers who all come once, to a fresh but warm process. The buyers use the memory that the process gains.
 func (r *run) crowd(ctx context.Context, who row, c contest, _ time.Duration) (one round, err error) {
 	fresh, err := r.startOne(ctx, who.shops, who.strategy, 1)
 	if err != nil {

@@ -39,7 +39,8 @@ func Ratio(a, b []float64) string {
 	return fmt.Sprintf("%.2f", Median(ratios))
 }
 
-// Fold is like Table, for a terminal of width columns. The other columns are in a table below, with the first column.
+// Fold is like Table, for a terminal that is width characters wide. The columns that do not fit are in a table below, which
+// repeats the first column.
 func Fold(width int, header table.Row, rows []table.Row, from, to int) string {
 	for shown := len(header); shown > 1; shown-- {
 		var left, rest []table.Row
