@@ -172,16 +172,18 @@ func (s *System) openMySQL(ctx context.Context) (dsn string, err error) {
 		s.MySQL = make([]*testserver.Server, 1)
 		s.MySQL[0], err = opened(ctx, s, open)
 	}
-	if err == nil {
-		dsn, err = s.MySQL[0].NewSchema(ctx, "shop", s.MySQL[1:]...)
+	if err != nil {
+		return "", err
+	}
+	if dsn, err = s.MySQL[0].NewSchema(ctx, "shop", s.MySQL[1:]...); err != nil {
+		return "", err
 	}
 	for _, shop := range s.Shops {
+		linked, links, err := s.linkMySQL(ctx, dsn)
 		if err != nil {
 			return "", err
 		}
-		var linked string
-		linked, shop.SQL, err = s.linkMySQL(ctx, dsn)
-		shop.env = append(shop.env, "SHOP_MYSQL="+linked+"&innodb_lock_wait_timeout=1")
+		shop.SQL, shop.env = links, append(shop.env, "SHOP_MYSQL="+linked+"&innodb_lock_wait_timeout=1")
 	}
 	linked, _, err := s.linkMySQL(ctx, dsn)
 	return linked, err
