@@ -55,7 +55,7 @@ func (l loadTest) run(ctx context.Context) (err error) {
 	}
 	r := l.report(shop)
 	var lead strings.Builder
-	database, redis := r.Machine.Servers(l.Lang)
+	database, redis := result.Server(r.Machine.Database, l.Lang), result.Server(r.Machine.Redis, l.Lang)
 	hang(&lead, screenWidth, "", 0, r.Run.Lead(l.Lang))
 	hang(&lead, screenWidth, "", 0, lang.Text(l.Lang, "Think time between reading stock and writing it: %v.", l.Think))
 	hang(&lead, screenWidth, "", 0, lang.Text(l.Lang, "Database: %s. Redis: %s.", database, redis))
@@ -205,7 +205,7 @@ func (l loadTest) report(shop shopclient.Lab) result.Report {
 		m.Database, m.Redis = where, where
 	}
 	run := result.Run{
-		Buyers: l.Buyers, Stock: l.Stock, Target: withoutPassword(l.Target), ThinkMS: crowd.Milliseconds(l.Think),
+		Buyers: int64(l.Buyers), Stock: l.Stock, Target: withoutPassword(l.Target), ThinkMS: crowd.Milliseconds(l.Think),
 		Seconds: l.Duration.Seconds(), Command: l.command(),
 	}
 	if l.Target == "" {

@@ -63,9 +63,10 @@ func shown(t *testing.T) map[string][]string {
 	return map[string][]string{
 		"lessons":    lessons,
 		"scripts":    page,
-		"page":       slices.DeleteFunc(nodes, func(text string) bool { return text == "English" }),
+		"page":       slices.DeleteFunc(nodes, func(text string) bool { return text == "English" || text == "Redis" }),
 		"strategies": found(t, "internal/lab/strategies.go", `Lesson: +`+literal),
 		"terminal":   slices.Concat(found(t, "loadtest/*.go", textOf), found(t, "loadtest/*/*.go", textOf)),
+		"templates":  found(t, "loadtest/web/html/*", `\btext `+literal),
 		"plays":      found(t, "loadtest/step/lessons.go", `p\.Why = `+literal),
 		"verdicts":   found(t, "loadtest/result/verdict.go", ` Verdict = `+literal),
 		"failover":   found(t, "loadtest/faults/failover.go", `(?:servers: |GroupOfThree = )`+literal),

@@ -88,7 +88,7 @@ func ThisMachine() Machine {
 
 // Run is what was asked for.
 type Run struct {
-	Buyers    int     `json:"buyers"`
+	Buyers    int64   `json:"buyers"`
 	Stock     int64   `json:"stock"`
 	Instances int     `json:"instances,omitempty"` // not known of a target
 	Target    string  `json:"target,omitempty"`
@@ -165,22 +165,19 @@ func (r Run) Lead(language string) string {
 	if r.Seconds > 0 {
 		when = lang.Text(language, "again and again for %v s", r.Seconds)
 	}
-	return lang.Text(language, "%s buyers want one of %s units each, %s, from %s.", humanize.Comma(int64(r.Buyers)), humanize.Comma(r.Stock), when, from)
+	return lang.Text(language, "%s buyers want one of %s units each, %s, from %s.", humanize.Comma(r.Buyers), humanize.Comma(r.Stock), when, from)
 }
 
-// Servers names the database and the Redis, in a language.
-func (m Machine) Servers(language string) (database, redis string) {
-	name := func(server string) string {
-		if shop, its := strings.CutPrefix(server, "behind "); its {
-			return lang.Text(language, "behind %s", shop)
-		}
-		kind, address, named := strings.Cut(server, " at ")
-		if !named {
-			return lang.Text(language, server)
-		}
-		return lang.Text(language, "%s at %s", lang.Text(language, kind), address)
+// Server names the Database or the Redis of a Machine, in a language.
+func Server(name, language string) string {
+	if shop, its := strings.CutPrefix(name, "behind "); its {
+		return lang.Text(language, "behind %s", shop)
 	}
-	return name(m.Database), name(m.Redis)
+	kind, address, named := strings.Cut(name, " at ")
+	if !named {
+		return lang.Text(language, name)
+	}
+	return lang.Text(language, "%s at %s", lang.Text(language, kind), address)
 }
 
 // Outcome is the result in one sentence, in a language.

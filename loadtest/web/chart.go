@@ -11,16 +11,15 @@ import (
 
 	"example.com/shop/loadtest/lang"
 	"example.com/shop/loadtest/result"
+	"example.com/shop/loadtest/stats"
 )
 
 // picture is a chart: curves in one pair of axes from zero, each with its name at its end.
 type picture struct {
-	language     string
 	Title, Lead  string
 	Across, Down string // what the axes show
 	Curves       []curve
-	Supply       float64 // where a line stands for the units that were supplied, with its name; 0: nowhere
-	Supplied     string
+	Supply       int64  // where a line stands for the units that were supplied; 0: nowhere
 	Beyond       string // what is above that line
 	Holds        bool   // each curve keeps its last value to the end of the axis
 }
@@ -43,10 +42,11 @@ var (
 // drawing is a picture in pixels, for the template chart.svg.
 type drawing struct {
 	picture
-	Label                    string // all that its curves say
 	Class                    string // wide, for a slide and a desk, or narrow, for a phone
 	Width, Height            int
 	Left, Top, Right, Bottom float64 // of the axes
+	NamesX                   float64 // of the names of the curves, left of which are samples
+	Crowded                  bool    // a name and what is said of it share a line
 	Xs, Ys                   []tick
 	SupplyY                  float64
 	Lines                    []drawnCurve
@@ -60,50 +60,63 @@ type tick struct {
 type drawnCurve struct {
 	curve
 	Colour, Dash, Path string
-	Label              string
-	X, Y, SaidX, SaidY float64 // of its name, left of which is a sample, and of what is said
+	Y                  float64 // of its name
 }
 
 // draw draws the picture for a slide and a desk, and for a phone.
-func (p picture) draw() []drawing {
+func (p picture) draw(language string) []drawing {
 	wide := drawing{picture: p, Class: "wide", Width: 960, Height: 540, Left: 76, Top: 116, Right: 700, Bottom: 476}
-	if len(p.Curves) > 9 { // a name and what is said of it share a line
-		wide.Right = 500
+	if wide.Crowded = len(p.Curves) > 9; wide.Crowded {
+		wide.Right = 450
 	}
-	narrow := drawing{picture: p, Class: "narrow", Width: 360, Height: 350 + 22*len(p.Curves), Left: 50, Top: 76, Right: 346, Bottom: 280}
-	wide.scale()
+	wide.NamesX = wide.Right + 46
+	narrow := drawing{picture: p, Class: "narrow", Width: 360, Height: 350 + 22*len(p.Curves), Left: 50, Top: 76, Right: 346, Bottom: 280, NamesX: 44}
+	wide.scale(language)
 	wide.label()
-	narrow.scale()
+	narrow.scale(language)
 	for i := range narrow.Lines {
-		line := &narrow.Lines[i]
-		line.X, line.Y = 44, float64(348+22*i)
-		line.SaidX, line.SaidY = line.X+8.5*float64(len(line.Name))+8, line.Y
+		narrow.Lines[i].Y = float64(348 + 22*i)
 	}
 	return []drawing{wide, narrow}
 }
 
-// scale places the axes and the curves.
-func (d *drawing) scale() {
-	var most point
-	for _, c := range d.Curves {
-		for _, at := range c.Points {
-			most = point{max(most.X, at.X), max(most.Y, at.Y)}
+// end is where the axis across ends: with the last curve, but for a few that go on far beyond most others.
+func (p picture) end() (end float64) {
+	var ends []float64
+	for _, c := range p.Curves {
+		if len(c.Points) > 1 {
+			ends = append(ends, c.Points[len(c.Points)-1].X)
 		}
 	}
-	xs, ys := ticks(most.X), ticks(max(most.Y, d.Supply*1.15))
-	x := func(v float64) float64 { return d.Left + v/max(most.X, 1e-3)*(d.Right-d.Left) }
+	for _, at := range ends {
+		if at <= 5*stats.Median(ends) {
+			end = max(end, at)
+		}
+	}
+	return end
+}
+
+// scale places the axes and the curves.
+func (d *drawing) scale(language string) {
+	end, most := max(d.end(), 1e-3), float64(d.Supply)*1.15
+	for _, c := range d.Curves {
+		for _, at := range c.Points {
+			most = max(most, at.Y)
+		}
+	}
+	xs, ys := ticks(end), ticks(most)
+	x := func(v float64) float64 { return d.Left + v/end*(d.Right-d.Left) }
 	y := func(v float64) float64 { return d.Bottom - v/ys[len(ys)-1]*(d.Bottom-d.Top) }
 	name := func(v float64) string { return humanize.Commaf(math.Round(v*1e4) / 1e4) }
 	for _, v := range xs {
-		if v <= most.X {
+		if v <= end {
 			d.Xs = append(d.Xs, tick{x(v), name(v)})
 		}
 	}
 	for _, v := range ys {
 		d.Ys = append(d.Ys, tick{y(v), name(v)})
 	}
-	d.SupplyY = y(d.Supply)
-	d.Label = d.Title
+	d.SupplyY = y(float64(d.Supply))
 	used := map[bool]int{}
 	for _, c := range d.Curves {
 		colours := cold
@@ -112,15 +125,18 @@ func (d *drawing) scale() {
 		}
 		n := used[c.Wrong]
 		used[c.Wrong]++
-		label := lang.Text(d.language, "%s: %s", c.Name, c.Said)
-		d.Label += lang.Text(d.language, "; ") + label
-		line := drawnCurve{curve: c, Label: label, Colour: colours[n%len(colours)], Dash: dashes[n/len(colours)%len(dashes)]}
+		points, holds := c.Points, d.Holds
+		if i := slices.IndexFunc(points, func(at point) bool { return at.X > end }); i >= 0 { // it goes on behind the axis
+			c.Said += lang.Text(language, ", ends at %s", result.Milliseconds(1000*points[len(points)-1].X))
+			points, holds = points[:i], true
+		}
+		line := drawnCurve{curve: c, Colour: colours[n%len(colours)], Dash: dashes[n/len(colours)%len(dashes)]}
 		var path strings.Builder
-		for _, at := range c.Points {
+		for _, at := range points {
 			line.Y = y(at.Y)
 			fmt.Fprintf(&path, "%.1f,%.1f ", x(at.X), line.Y)
 		}
-		if d.Holds && len(c.Points) > 0 {
+		if holds && len(points) > 0 {
 			fmt.Fprintf(&path, "%.1f,%.1f", d.Right, line.Y)
 		}
 		line.Path = path.String()
@@ -135,18 +151,9 @@ func (d *drawing) label() {
 	slices.SortStableFunc(d.Lines, func(a, b drawnCurve) int { return cmp.Compare(a.Y, b.Y) })
 	free := d.Top - 30
 	for i := range d.Lines {
-		d.Lines[i].Y = max(d.Lines[i].Y, free)
+		last := d.Bottom - 10 - row*float64(len(d.Lines)-1-i) // where there is room for the names below
+		d.Lines[i].Y = min(max(d.Lines[i].Y, free), last)
 		free = d.Lines[i].Y + row
-	}
-	last := d.Bottom - 10
-	for i := range slices.Backward(d.Lines) {
-		line := &d.Lines[i]
-		line.Y = min(line.Y, last)
-		last = line.Y - row
-		line.X, line.SaidX, line.SaidY = d.Right+46, d.Right+46, line.Y+19
-		if row < two {
-			line.SaidX, line.SaidY = d.Right+46+205, line.Y
-		}
 	}
 }
 
@@ -170,7 +177,7 @@ func ticks(most float64) (all []float64) {
 // soldOverTime is the picture for a slide: what each strategy sold, against the supply.
 func soldOverTime(r result.Report, language string) picture {
 	p := picture{
-		language: language, Title: lang.Text(language, "Units sold over time"), Lead: r.Run.Lead(language), Holds: true,
+		Title: lang.Text(language, "Units sold over time"), Lead: r.Run.Lead(language), Holds: true,
 		Across: lang.Text(language, "seconds since all buyers were released"), Down: lang.Text(language, "units in orders"),
 		Beyond: lang.Text(language, "above the line: sold, but never there"),
 	}
@@ -183,11 +190,9 @@ func soldOverTime(r result.Report, language string) picture {
 			c.Points = append(c.Points, point{sale.MS / 1000, float64(sale.Orders)})
 		}
 		p.Curves = append(p.Curves, c)
-		if float64(s.Supplied) > p.Supply {
-			p.Supply, p.Supplied = float64(s.Supplied), lang.Text(language, "%s supplied", humanize.Comma(s.Supplied))
-		}
+		p.Supply = max(p.Supply, s.Supplied)
 	}
-	if r.Run.Seconds > 0 && p.Supply > float64(2*most) { // the end of the supply is far away
+	if r.Run.Seconds > 0 && p.Supply > 2*most { // the end of the supply is far away
 		p.Supply, p.Beyond = 0, ""
 	}
 	return p
@@ -198,11 +203,11 @@ func soldOverTime(r result.Report, language string) picture {
 func compared(r result.Report, language string) (all [][]drawing) {
 	since := lang.Text(language, "seconds since all buyers were released")
 	waits := picture{
-		language: language, Title: lang.Text(language, "How long the buyers waited"), Across: lang.Text(language, "percent of the orders"),
+		Title: lang.Text(language, "How long the buyers waited"), Across: lang.Text(language, "percent of the orders"),
 		Down: lang.Text(language, "seconds within which they were answered"),
 	}
-	answers := picture{language: language, Title: lang.Text(language, "Answers over time"), Across: since, Down: lang.Text(language, "answers per second")}
-	grow := picture{language: language, Title: lang.Text(language, "Waits over time"), Across: since, Down: lang.Text(language, "milliseconds until the answer")}
+	answers := picture{Title: lang.Text(language, "Answers over time"), Across: since, Down: lang.Text(language, "answers per second")}
+	grow := picture{Title: lang.Text(language, "Waits over time"), Across: since, Down: lang.Text(language, "milliseconds until the answer")}
 	for _, s := range r.Strategies {
 		wait := curve{Name: s.Name, Wrong: !s.Designed, Said: fmt.Sprintf("p50 %s, p95 %s", result.Milliseconds(s.LatencyMS.P50), result.Milliseconds(s.LatencyMS.P95))}
 		for i, ms := range s.Waits {
@@ -217,9 +222,9 @@ func compared(r result.Report, language string) (all [][]drawing) {
 		}
 		waits.Curves, answers.Curves, grow.Curves = append(waits.Curves, wait), append(answers.Curves, speed), append(grow.Curves, half, most)
 	}
-	all = [][]drawing{waits.draw(), answers.draw()}
+	all = [][]drawing{waits.draw(language), answers.draw(language)}
 	if r.Run.Seconds > 0 {
-		all = append(all, grow.draw())
+		all = append(all, grow.draw(language))
 	}
 	return all
 }
@@ -242,8 +247,8 @@ func stockBesideOrders(s result.Strategy, language string) []drawing {
 		return nil
 	}
 	return picture{
-		language: language, Title: lang.Text(language, "%s: the stock column beside the orders", s.Name), Holds: true, Curves: []curve{orders, column},
+		Title: lang.Text(language, "%s: the stock column beside the orders", s.Name), Holds: true, Curves: []curve{orders, column},
 		Across: lang.Text(language, "seconds since all buyers were released"), Down: lang.Text(language, "units"),
-		Supply: float64(s.Supplied), Supplied: lang.Text(language, "%s supplied", humanize.Comma(s.Supplied)),
-	}.draw()
+		Supply: s.Supplied,
+	}.draw(language)
 }

@@ -247,9 +247,9 @@ func TestPicture_labels(t *testing.T) {
 		for i := range n {
 			p.Curves = append(p.Curves, curve{Name: fmt.Sprint(i), Points: []point{{0, 0}, {1, 7}}})
 		}
-		wide := p.draw()[0]
+		wide := p.draw("en")[0]
 		for i, line := range wide.Lines {
-			if line.Y < 50 || line.SaidY > float64(wide.Height) || i > 0 && line.Y-wide.Lines[i-1].Y < 15 {
+			if line.Y < 50 || line.Y+20 > float64(wide.Height) || i > 0 && line.Y-wide.Lines[i-1].Y < 15 {
 				t.Errorf("%d curves: got a name at %v behind one at %v", n, line.Y, wide.Lines[max(0, i-1)].Y)
 			}
 		}

@@ -22,6 +22,7 @@ import (
 	"golang.org/x/sync/singleflight"
 
 	teaching "example.com/shop/internal/lab"
+	"example.com/shop/loadtest/faults"
 	"example.com/shop/loadtest/lang"
 	"example.com/shop/loadtest/result"
 	"example.com/shop/loadtest/shopclient"
@@ -203,7 +204,7 @@ func (s *server) home(*http.Request) (any, error) {
 		note := cmp.Or(strategy.Reason, s.lab.Notes[strategy.Name])
 		to.Strategies = append(to.Strategies, option{strategy, place >= 0 && place < 5, place >= 0 && strategy.Available, note})
 	}
-	return page("home.html", map[string]any{"Groups": groups, "Defaults": s.lab.Defaults, "Lessons": s.lab.Lessons})
+	return page("home.html", "en", map[string]any{"Groups": groups, "Defaults": s.lab.Defaults, "Lessons": s.lab.Lessons})
 }
 
 // eventPause is how often the page gets a changed state.
@@ -276,7 +277,7 @@ func (s *server) failover(ctx context.Context, _ struct{}) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	shown, err := page("failover", failoverViews(all))
+	shown, err := page("failover", "en", map[string]any{"All": all, "GroupOfThree": faults.GroupOfThree})
 	return map[string]string{"html": string(shown.content)}, err
 }
 
@@ -290,7 +291,7 @@ func (s *server) report(r *http.Request) (any, error) {
 	var b bytes.Buffer
 	switch form := r.PathValue("form"); form {
 	case "result":
-		return page("result", newView(report, r.FormValue("lang")))
+		return page("result", r.FormValue("lang"), newView(report, r.FormValue("lang")))
 	case "report.html":
 		err := WriteReport(&b, report, cmp.Or(r.FormValue("lang"), "en"))
 		return file{htmlText, b.Bytes(), form}, err
@@ -320,10 +321,10 @@ const (
 	plainText = "text/plain; charset=utf-8"
 )
 
-// page shows data by a template.
-func page(name string, data any) (file, error) {
+// page shows data by a template, in a language.
+func page(name, language string, data any) (file, error) {
 	var b bytes.Buffer
-	err := execute(&b, name, data)
+	err := execute(&b, name, language, data)
 	return file{kind: htmlText, content: b.Bytes()}, err
 }
 

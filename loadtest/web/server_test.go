@@ -44,7 +44,7 @@ func newLab(change ...func(*Lab)) Lab {
 			return c, nil
 		},
 		Report: func(c Choice) result.Report {
-			return result.Report{Run: result.Run{Buyers: c.Buyers, Stock: c.Stock}, NotRun: []result.NotRun{}}
+			return result.Report{Run: result.Run{Buyers: int64(c.Buyers), Stock: c.Stock}, NotRun: []result.NotRun{}}
 		},
 		Race: oversells,
 	}

@@ -59,16 +59,16 @@ async function save(picture, form) {
   for (const element of [alone, ...alone.querySelectorAll("[class]")]) element.removeAttribute("class"); // its attributes are the light colours
   const svg = new Blob([new XMLSerializer().serializeToString(alone)], { type: "image/svg+xml" });
   const name = picture.querySelector("text[font-size]").textContent.replace(/[^\p{L}\p{N}]+/gu, "-").toLowerCase();
-  download(form === "SVG" ? svg : await paint(svg, picture.viewBox.baseVal), `${name}.${form.toLowerCase()}`);
+  download(form === "SVG" ? svg : await paint(svg), `${name}.${form.toLowerCase()}`);
 }
 
 // paint returns a picture as PNG, with two pixels for each of its own.
-async function paint(svg, { width, height }) {
+async function paint(svg) {
   const image = new Image();
   image.src = URL.createObjectURL(svg);
   await image.decode();
   const canvas = document.createElement("canvas");
-  [canvas.width, canvas.height] = [2 * width, 2 * height];
+  [canvas.width, canvas.height] = [2 * image.width, 2 * image.height];
   canvas.getContext("2d").drawImage(image, 0, 0, canvas.width, canvas.height);
   URL.revokeObjectURL(image.src);
   return new Promise((done) => { canvas.toBlob(done); });
