@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"fmt"
 	"io"
 	"log/slog"
@@ -18,6 +19,7 @@ import (
 	"example.com/shop/loadtest/crowd"
 	"example.com/shop/loadtest/lang"
 	"example.com/shop/loadtest/result"
+	"example.com/shop/loadtest/shopclient"
 	"example.com/shop/loadtest/stats"
 )
 
@@ -141,7 +143,7 @@ func hang(b *strings.Builder, width int, name string, indent int, paragraph stri
 }
 
 // follow shows the progress of a race on a terminal. end stops it and prints the last line.
-func (s screen) follow(strategy string, buyers int, t *crowd.Tally) (end func()) {
+func (s screen) follow(ctx context.Context, strategy string, buyers int, t *crowd.Tally) (end func()) {
 	line := func() string {
 		line := lang.Text(s.lang, "%s: %s of %s buyers connected, %s orders, %s refused", strategy, humanize.Comma(t.Connected.Load()),
 			humanize.Comma(int64(buyers)), humanize.Comma(t.Ordered.Load()), humanize.Comma(t.Refused.Load()))
@@ -150,25 +152,19 @@ func (s screen) follow(strategy string, buyers int, t *crowd.Tally) (end func())
 		}
 		return line
 	}
+	const clear = "\r\x1b[K"
 	var shown sync.WaitGroup
-	over := make(chan struct{})
+	ctx, stop := context.WithCancel(ctx)
 	if s.live {
 		shown.Go(func() {
-			tick := time.NewTicker(100 * time.Millisecond)
-			defer tick.Stop()
-			for {
-				select {
-				case <-tick.C:
-					fmt.Fprint(s.progress, "\r\x1b[K"+text.Snip(line(), screenWidth-1, "…"))
-				case <-over:
-					fmt.Fprint(s.progress, "\r\x1b[K")
-					return
-				}
+			for shopclient.Pause(ctx, 100*time.Millisecond) {
+				fmt.Fprint(s.progress, clear+text.Snip(line(), screenWidth-1, "…"))
 			}
+			fmt.Fprint(s.progress, clear)
 		})
 	}
 	return func() {
-		close(over)
+		stop()
 		shown.Wait()
 		s.print(line())
 	}

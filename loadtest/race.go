@@ -97,7 +97,7 @@ func (l loadTest) races(ctx context.Context, chosen []shopclient.Strategy, r *re
 			continue
 		}
 		tally := new(crowd.Tally)
-		end := l.screen.follow(s.Name, l.Buyers, tally)
+		end := l.screen.follow(ctx, s.Name, l.Buyers, tally)
 		held, err := l.race(ctx, s, tally)
 		end()
 		if err != nil {
@@ -244,16 +244,12 @@ func (l loadTest) lab(chosen []shopclient.Strategy, shop shopclient.Lab, player 
 	for _, s := range chosen {
 		first.Strategies = append(first.Strategies, s.Name)
 	}
-	notes := map[string]string{}
-	for _, s := range shop.Strategies {
-		notes[s.Name], _ = unraced(s.Name)
-	}
 	lessons := step.Lessons()
 	if l.Target != "" { // a play kills requests, and so needs shops of its own
 		first.Instances, lessons = 0, nil
 	}
 	return web.Lab{
-		Strategies: shop.Strategies, Notes: notes, Lessons: lessons, Defaults: first,
+		Strategies: shop.Strategies, Unraced: unraced, Lessons: lessons, Defaults: first,
 		Check: func(c web.Choice) (web.Choice, error) {
 			l := l.with(c)
 			l.From = "embedded" // containers run by now, and have addresses

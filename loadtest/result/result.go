@@ -184,10 +184,7 @@ func Server(name, language string) string {
 func (s Strategy) Outcome(language string) string {
 	sold, supplied := humanize.Comma(s.UnitsSold), humanize.Comma(s.Supplied)
 	away := s.Refused + s.Errors
-	turnedAway := lang.Text(language, "%s buyers", humanize.Comma(away))
-	if away == 1 {
-		turnedAway = lang.Text(language, "1 buyer")
-	}
+	turnedAway := lang.Text(language, humanize.Comma(away)+" "+english.PluralWord(int(away), "buyer", ""))
 	switch s.Verdict {
 	case Oversold:
 		return lang.Text(language, "Sold %s units of %s: %s of them cannot be delivered.", sold, supplied, humanize.Comma(s.Oversold))
@@ -258,35 +255,34 @@ type Column struct {
 	Name   string
 	Help   string // in --help
 	Number func(Strategy) float64
-	text   func(float64) string
 }
 
-// Columns are the figures between a strategy's name and its
+// Columns returns the figures between a strategy's name and its verdict.
 func Columns() []Column {
 	return []Column{
 		{"orders", "orders that the shop's audit found after the race",
-			func(s Strategy) float64 { return float64(s.Orders) }, Rounded},
+			func(s Strategy) float64 { return float64(s.Orders) }},
 		{"oversold", "units in orders beyond those supplied; counted from orders, because a lost update oversells while the stock column reads zero",
-			func(s Strategy) float64 { return float64(s.Oversold) }, Rounded},
+			func(s Strategy) float64 { return float64(s.Oversold) }},
 		{"undersold", "units in no order although buyers went away without one",
-			func(s Strategy) float64 { return float64(s.Undersold) }, Rounded},
+			func(s Strategy) float64 { return float64(s.Undersold) }},
 		{"refused", "buyers who were told that it is sold out",
-			func(s Strategy) float64 { return float64(s.Refused) }, Rounded},
+			func(s Strategy) float64 { return float64(s.Refused) }},
 		{"errors", "buyers with another answer, or none after several tries",
-			func(s Strategy) float64 { return float64(s.Errors) }, Rounded},
+			func(s Strategy) float64 { return float64(s.Errors) }},
 		{"answers/s", "orders and refusals per second, from the moment all buyers were released to the last answer",
-			func(s Strategy) float64 { return s.AnswersPerSecond }, Rounded},
+			func(s Strategy) float64 { return s.AnswersPerSecond }},
 		{"p50 ms", "the time within which half of the buyers had their answer, from that same moment, so that the time in a queue counts",
-			func(s Strategy) float64 { return s.LatencyMS.P50 }, Rounded},
+			func(s Strategy) float64 { return s.LatencyMS.P50 }},
 		{"p95 ms", "the same of 95 of 100 buyers",
-			func(s Strategy) float64 { return s.LatencyMS.P95 }, Rounded},
+			func(s Strategy) float64 { return s.LatencyMS.P95 }},
 		{"p99 ms", "the same of 99 of 100 buyers",
-			func(s Strategy) float64 { return s.LatencyMS.P99 }, Rounded},
+			func(s Strategy) float64 { return s.LatencyMS.P99 }},
 	}
 }
 
 // Show shows the figure of a strategy.
-func (c Column) Show(s Strategy) string { return c.text(c.Number(s)) }
+func (c Column) Show(s Strategy) string { return Rounded(c.Number(s)) }
 
 // Milliseconds shows a duration with the digits that matter.
 func Milliseconds(ms float64) string {

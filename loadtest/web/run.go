@@ -111,12 +111,6 @@ func (r *run) race(lab Lab, one *race) {
 	}
 }
 
-func (r *run) over() bool {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	return r.phase != running
-}
-
 // outcome returns the report, once there is something in it.
 func (r *run) outcome() (result.Report, bool) {
 	r.mu.Lock()

@@ -18,7 +18,6 @@ import (
 	"sync/atomic"
 	"time"
 
-	"golang.org/x/sync/errgroup"
 	"golang.org/x/sync/singleflight"
 
 	teaching "example.com/shop/internal/lab"
@@ -78,34 +77,28 @@ func Serve(ctx context.Context, address string, lab Lab, report func(line string
 		report("Every client that can reach this address can start races on this machine.")
 	}
 	name, _, _ := net.SplitHostPort(address)
-	group, ctx := errgroup.WithContext(ctx)
+	ctx, end := context.WithCancel(ctx)
 	s := newServer(ctx, lab)
 	defer s.work.Wait()
+	defer end()
 	web := &http.Server{
 		Handler:     guard(name, s.routes()),
 		ReadTimeout: readTimeout,
 		BaseContext: func(net.Listener) context.Context { return ctx },
 	}
-	group.Go(func() error {
-		if err := web.Serve(listener); !errors.Is(err, http.ErrServerClosed) {
-			return err
-		}
-		return nil
-	})
-	group.Go(func() error {
-		s.playAhead(ctx)
-		return nil
-	})
-	group.Go(func() error {
+	s.work.Go(func() { s.playAhead(ctx) })
+	s.work.Go(func() {
 		<-ctx.Done()
 		closing, cancel := context.WithTimeout(context.WithoutCancel(ctx), drainTimeout)
 		defer cancel()
-		if web.Shutdown(closing) == nil {
-			return nil
+		if web.Shutdown(closing) != nil {
+			_ = web.Close() // a client neither reads nor writes
 		}
-		return web.Close() // a client neither reads nor writes
 	})
-	return group.Wait()
+	if err := web.Serve(listener); !errors.Is(err, http.ErrServerClosed) {
+		return err
+	}
+	return nil
 }
 
 // Address returns an address as net.Listen wants it. Without a host it is this machine alone: a page without passwords
@@ -201,8 +194,8 @@ func (s *server) home(*http.Request) (any, error) {
 			to = &groups[1]
 		}
 		place := slices.Index(wanted, strategy.Name)
-		note := cmp.Or(strategy.Reason, s.lab.Notes[strategy.Name])
-		to.Strategies = append(to.Strategies, option{strategy, place >= 0 && place < 5, place >= 0 && strategy.Available, note})
+		why, _ := s.lab.Unraced(strategy.Name)
+		to.Strategies = append(to.Strategies, option{strategy, place >= 0 && place < 5, place >= 0 && strategy.Available, cmp.Or(strategy.Reason, why)})
 	}
 	return page("home.html", "en", map[string]any{"Groups": groups, "Defaults": s.lab.Defaults, "Lessons": s.lab.Lessons})
 }
@@ -289,11 +282,12 @@ func (s *server) report(r *http.Request) (any, error) {
 		return nil, &InputError{Text: "only the report of the last run is kept", status: http.StatusNotFound}
 	}
 	var b bytes.Buffer
+	language := cmp.Or(r.FormValue("lang"), "en")
 	switch form := r.PathValue("form"); form {
 	case "result":
-		return page("result", r.FormValue("lang"), newView(report, r.FormValue("lang")))
+		return page("result", language, newView(report, language))
 	case "report.html":
-		err := WriteReport(&b, report, cmp.Or(r.FormValue("lang"), "en"))
+		err := WriteReport(&b, report, language)
 		return file{htmlText, b.Bytes(), form}, err
 	case "report.json":
 		err := result.JSON(report)(&b)

@@ -46,7 +46,8 @@ func newLab(change ...func(*Lab)) Lab {
 		Report: func(c Choice) result.Report {
 			return result.Report{Run: result.Run{Buyers: int64(c.Buyers), Stock: c.Stock}, NotRun: []result.NotRun{}}
 		},
-		Race: oversells,
+		Race:    oversells,
+		Unraced: func(string) (why, instead string) { return "", "" },
 	}
 	for _, c := range change {
 		c(&lab)
@@ -104,7 +105,7 @@ func (s *server) send(t *testing.T, r *http.Request) (int, string) {
 func (s *server) finish(t *testing.T) state {
 	t.Helper()
 	deadline := time.Now().Add(bound)
-	for !s.last.Load().over() {
+	for s.last.Load().state("").Phase == running {
 		if time.Now().After(deadline) {
 			t.Fatalf("the run goes on: %+v", s.last.Load().state(""))
 		}

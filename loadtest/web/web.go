@@ -19,10 +19,11 @@ import (
 // Lab is what the page works with. Its functions may be called concurrently.
 type Lab struct {
 	Strategies []shopclient.Strategy // the shop's own table
-	Notes      map[string]string     // what to know of a strategy before its race, by its name
 	Lessons    []step.Lesson         // schedules to be played step by step; none where the shops are others', and then no game either
 	Defaults   Choice                // what the form shows first; 0 Instances where they cannot be chosen
 
+	// Unraced returns what to know of a strategy before its race, and what shows its mistake instead; nothing of most.
+	Unraced func(strategy string) (why, instead string)
 	// Check returns a choice as it can be raced, one strategy after the other where they do not fit together, or what is wrong
 	// with it, a *InputError.
 	Check  func(Choice) (Choice, error)
