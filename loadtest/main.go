@@ -67,10 +67,7 @@ type environment struct {
 // exitUnread is the exit code if the reader has ended, as in: loadtest --help | head. SIGPIPE has the same code.
 const exitUnread = 141
 
-var (
-	errBroken = errors.New("a strategy was not as it is designed to be") // the report names it
-	errUsage  = errors.New("usage")                                      // the flags make no sense
-)
+var errBroken = errors.New("a strategy was not as it is designed to be") // the report names it
 
 // abouts are the texts above the flags in the help of the commands.
 var abouts = kong.Vars{ //nolint:gochecknoglobals // a constant
@@ -103,14 +100,14 @@ func run(ctx context.Context, args []string, getenv func(string) string, stdout,
 	if err == nil {
 		err = parsed.Run()
 	} else {
-		err = fmt.Errorf("%w: %w", errUsage, err)
+		err = app.UsageError{Err: err}
 	}
 	switch _, ofFile := errors.AsType[*fs.PathError](err); {
 	case err == nil:
 		return app.ExitDone
 	case ofFile && errors.Is(err, syscall.EPIPE):
 		return exitUnread
-	case errors.Is(err, errUsage), errors.Is(err, step.ErrSchedule):
+	case errors.As(err, new(app.UsageError)), errors.Is(err, step.ErrSchedule):
 		fmt.Fprintf(stderr, "loadtest: %v\nThe commands, and the --help of each: go run ./loadtest --help\n", err)
 		return app.ExitUsage
 	case ctx.Err() != nil:

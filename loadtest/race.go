@@ -13,6 +13,7 @@ import (
 	"strings"
 	"time"
 
+	"example.com/shop/internal/app"
 	"example.com/shop/loadtest/crowd"
 	"example.com/shop/loadtest/faults"
 	"example.com/shop/loadtest/lang"
@@ -38,7 +39,7 @@ type loadTest struct {
 	limit  time.Duration // of a race: a buyer without an answer by then counts as an error
 }
 
-// run holds the races and reports the results, or serves the page. It returns errUsage if the flags ask for something
+// run holds the races and reports the results, or serves the page. It returns an app.UsageError if the flags ask for something
 // impossible, and errBroken if a strategy was not as it is designed to be.
 func (l loadTest) run(ctx context.Context) (err error) {
 	stop, err := l.Start(ctx, l.screen.print)
@@ -127,7 +128,7 @@ func (l loadTest) choose(ctx context.Context) (chosen []shopclient.Strategy, sho
 		return shop.Strategies, shop, nil
 	}
 	if chosen, err = shopclient.Pick(shop.Strategies, l.Strategies); err != nil {
-		err = fmt.Errorf("%w: %w", errUsage, &web.InputError{Field: "strategies", Text: err.Error()})
+		err = app.UsageError{Err: &web.InputError{Field: "strategies", Text: err.Error()}}
 	}
 	return chosen, shop, err
 }
@@ -159,7 +160,8 @@ func (l loadTest) race(ctx context.Context, s shopclient.Strategy, tally *crowd.
 	if err != nil {
 		return r, err
 	}
-	books, err := audit(ctx, operator, sku, log.Unsettled())
+	told := log.Summary()
+	books, err := audit(ctx, operator, sku, told.Unknown > 0)
 	if err != nil {
 		return r, fmt.Errorf("audit: %w", err)
 	}
@@ -169,13 +171,13 @@ func (l loadTest) race(ctx context.Context, s shopclient.Strategy, tally *crowd.
 	}
 	r = result.Strategy{
 		Strategy: s, SKU: sku, Supplied: l.Stock, Orders: books.Books.Orders, UnitsSold: books.Books.OrderedUnits,
-		StockLeft: books.Books.Available, Summary: log.Summary(), Series: log.Series(), Judgement: result.Judge(l.Stock, books, log),
+		StockLeft: books.Books.Available, Summary: told, Series: log.Series(), Judgement: result.Judge(l.Stock, books, log),
 	}
 	r.Notes = append(log.Notes(), r.Notes...)
 	return r, nil
 }
 
-// audit asks for the books of a SKU. With settle, orders may arrive late, and it asks until two audits in a row agree.
+// audit asks for the books of a SKU. With settle, orders may still reach the books: it asks until two audits in a row agree.
 func audit(ctx context.Context, operator *shopclient.Client, sku string, settle bool) (books shopclient.Audit, err error) {
 	for end := time.Now().Add(settleLimit); time.Now().Before(end); {
 		before := books
@@ -201,7 +203,7 @@ func (l loadTest) report(shop shopclient.Lab) result.Report {
 	m.DatabaseVersion, m.RedisVersion = shop.Database, shop.Redis
 	m.Database, m.Redis = l.Stores()
 	if l.Target != "" {
-		where := "behind " + withoutPassword(l.Target)
+		where := "behind the shop at " + withoutPassword(l.Target)
 		m.Database, m.Redis = where, where
 	}
 	run := result.Run{
@@ -268,12 +270,7 @@ func (l loadTest) lab(chosen []shopclient.Strategy, shop shopclient.Lab, player 
 			}
 			return player.Position(ctx, name)
 		},
-		Record:  player.Record,
-		Explore: player.Explore,
-		KillPrimary: func(ctx context.Context) ([]faults.Failover, error) {
-			return faults.KillPrimary(ctx, 1, func(string) {})
-		},
-		CanKillPrimary: faults.CanKillPrimary,
+		Record: player.Record, Explore: player.Explore, KillPrimary: faults.KillPrimary, CanKillPrimary: faults.CanKillPrimary,
 	}
 }
 

@@ -55,11 +55,6 @@ const (
 	Failed                 // the shop rejected the request for another reason: there is no order
 )
 
-// Unsettled reports whether orders may still be on their way.
-func (l Log) Unsettled() bool {
-	return slices.ContainsFunc(l.Records, func(r Record) bool { return r.Outcome == Unknown })
-}
-
 // Summary has the figures of a log, as in the JSON of a report.
 type Summary struct {
 	Acknowledged     int64     `json:"acknowledged"` // orders that were answered as placed

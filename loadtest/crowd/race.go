@@ -9,7 +9,6 @@ import (
 	"math/rand/v2"
 	"net/http"
 	"slices"
-	"sort"
 	"strconv"
 	"sync"
 	"sync/atomic"
@@ -181,7 +180,7 @@ func (r *run) cart(random *rand.Rand) (lines []shopclient.Line) {
 	least := max(1, r.Least)
 	var drawn []int
 	for n := min(len(r.SKUs), least+random.IntN(max(1, r.Lines-least+1))); len(drawn) < n; {
-		k := sort.SearchFloat64s(r.wanted, random.Float64()*r.wanted[len(r.wanted)-1])
+		k, _ := slices.BinarySearch(r.wanted, random.Float64()*r.wanted[len(r.wanted)-1])
 		if !slices.Contains(drawn, k) {
 			drawn = append(drawn, k)
 		}

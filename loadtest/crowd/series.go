@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// Series are what a race was like over time, for charts. Times are in milliseconds from the common start.
+// Series has the points of charts: a race over time. Times are in milliseconds from the common start.
 type Series struct {
 	Sales []Sale    `json:"sales,omitempty"`    // acknowledged orders over time, some 60 of them
 	Waits []float64 `json:"waits_ms,omitempty"` // the waits that 0, 5, 10 and so on to 100 percent of the orders do not exceed

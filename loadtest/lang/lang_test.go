@@ -70,7 +70,7 @@ func shown(t *testing.T) map[string][]string {
 		"plays":      found(t, "loadtest/step/lessons.go", `p\.Why = `+literal),
 		"verdicts":   found(t, "loadtest/result/verdict.go", ` Verdict = `+literal),
 		"failover":   found(t, "loadtest/faults/failover.go", `(?:servers: |GroupOfThree = )`+literal),
-		"groups":     found(t, "loadtest/web/server.go", `Title: `+literal),
+		"groups":     found(t, "loadtest/web/server.go", `title :?= `+literal),
 	}
 }
 

@@ -170,9 +170,6 @@ func (r Run) Lead(language string) string {
 
 // Server names the Database or the Redis of a Machine, in a language.
 func Server(name, language string) string {
-	if shop, its := strings.CutPrefix(name, "behind "); its {
-		return lang.Text(language, "behind %s", shop)
-	}
 	kind, address, named := strings.Cut(name, " at ")
 	if !named {
 		return lang.Text(language, name)

@@ -26,16 +26,18 @@ type picture struct {
 
 type curve struct {
 	Name, Said string // Said: what came of it
-	Wrong      bool   // a warm colour, else a cold one
+	Wrong      bool
 	Points     []point
 }
 
 type point struct{ X, Y float64 }
 
-// Colours that tell on white and on black, and lines for when the colours are used up.
+// Colours that can be seen on white and on black, and dashes for further curves. A Wrong curve is warm, any other cold.
 var (
-	warm   = []string{"#c9402a", "#c77a00", "#b0509f", "#a8683a"}                //nolint:gochecknoglobals // a constant
-	cold   = []string{"#2f7fc4", "#1f8a70", "#6a6fd0", "#4b8f29"}                //nolint:gochecknoglobals // a constant
+	colours = map[bool][]string{ //nolint:gochecknoglobals // a constant
+		true:  {"#c9402a", "#c77a00", "#b0509f", "#a8683a"},
+		false: {"#2f7fc4", "#1f8a70", "#6a6fd0", "#4b8f29"},
+	}
 	dashes = []string{"", "8 4", "2 3", "12 3 2 3", "5 5", "14 4", "3 6", "1 2"} //nolint:gochecknoglobals // a constant
 )
 
@@ -119,18 +121,14 @@ func (d *drawing) scale(language string) {
 	d.SupplyY = y(float64(d.Supply))
 	used := map[bool]int{}
 	for _, c := range d.Curves {
-		colours := cold
-		if c.Wrong {
-			colours = warm
-		}
-		n := used[c.Wrong]
+		n, of := used[c.Wrong], colours[c.Wrong]
 		used[c.Wrong]++
 		points, holds := c.Points, d.Holds
 		if i := slices.IndexFunc(points, func(at point) bool { return at.X > end }); i >= 0 { // it goes on behind the axis
 			c.Said += lang.Text(language, ", ends at %s", result.Milliseconds(1000*points[len(points)-1].X))
 			points, holds = points[:i], true
 		}
-		line := drawnCurve{curve: c, Colour: colours[n%len(colours)], Dash: dashes[n/len(colours)%len(dashes)]}
+		line := drawnCurve{curve: c, Colour: of[n%len(of)], Dash: dashes[n/len(of)%len(dashes)]}
 		var path strings.Builder
 		for _, at := range points {
 			line.Y = y(at.Y)
@@ -160,11 +158,10 @@ func (d *drawing) label() {
 // ticks are round numbers from 0 to the first that is at least most: four to seven of them.
 func ticks(most float64) (all []float64) {
 	most = max(most, 1e-3)
-	unit := math.Pow10(int(math.Floor(math.Log10(most))))
-	step := 2 * unit
-	for _, smaller := range []float64{1, 0.5, 0.2} {
-		if most <= 6*smaller*unit {
-			step = smaller * unit
+	step := math.Pow10(int(math.Floor(math.Log10(most)))) / 5
+	for _, times := range []float64{2.5, 2, 2} {
+		if most > 6*step {
+			step *= times
 		}
 	}
 	for n := 0.0; ; n++ {

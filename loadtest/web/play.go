@@ -28,7 +28,7 @@ func (s *server) lessons(*http.Request) (any, error) {
 	return all, nil
 }
 
-// lesson is what was recorded of a lesson, which is played once.
+// lesson answers with the recording of a lesson. A lesson is played once.
 func (s *server) lesson(_ context.Context, asked struct {
 	Name string `json:"name"`
 }) (any, error) {
@@ -61,7 +61,7 @@ func (s *server) playAhead(ctx context.Context) {
 		if ctx.Err() != nil {
 			return
 		}
-		_, _ = s.record(ctx, l) // who asks for it learns why it cannot be played
+		_, _ = s.record(ctx, l) // a request for the lesson gets the error
 	}
 }
 
@@ -84,7 +84,7 @@ func played(what any, err error) (any, error) {
 	return what, nil
 }
 
-// exploring is a line of what explore sends: how far it has come or, in the last one, what it has found.
+// exploring is a line that explore sends: its progress or, in the last line, its result.
 type exploring struct {
 	Waiting bool   `json:"waiting,omitempty"` // for a run, or another's schedules
 	Played  int    `json:"played"`
@@ -93,8 +93,8 @@ type exploring struct {
 	Problem string `json:"problem,omitempty"`
 }
 
-// explore plays all schedules of a strategy once, which takes seconds, and sends how far it has come, as lines of JSON. It ends
-// with the request.
+// explore plays all schedules of a strategy, which takes seconds, and sends its progress as lines of JSON. It ends with the
+// request.
 func (s *server) explore(w http.ResponseWriter, r *http.Request) {
 	s.work.Add(1)
 	defer s.work.Done()
@@ -121,7 +121,7 @@ func (s *server) explore(w http.ResponseWriter, r *http.Request) {
 	send(s.found(r.Context(), asked.Strategy, within, send))
 }
 
-// found returns what all schedules have come to, and sends on the way how far it is.
+// found plays all schedules once and returns the result. On the way, it sends its progress.
 func (s *server) found(ctx context.Context, strategy string, within step.Bounds, send func(exploring)) exploring {
 	key := fmt.Sprint(strategy, within)
 	if kept, known := s.played.Load(key); known {

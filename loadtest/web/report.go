@@ -48,7 +48,7 @@ func WritePicture(w io.Writer, r result.Report, language string) error {
 // texts are what a reader sees or hears of a page: text nodes, and the names of pictures.
 var texts = regexp.MustCompile(`(>\s*|aria-label=")([^<>"\s][^<>"]*?)(\s*<|")`)
 
-// marks are those of Chinese, with what would be a blank in a browser behind them.
+// marks are Chinese punctuation marks with white space behind them, which a browser would show.
 var marks = regexp.MustCompile(`([，。；：？！）](?:</\w+>)*)\s+`)
 
 // execute shows data by a template, in a language. The function text translates a text with values in it; any other text of

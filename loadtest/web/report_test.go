@@ -256,6 +256,21 @@ func TestPicture_labels(t *testing.T) {
 	}
 }
 
+// The axis across ends where most curves have ended. A curve that goes on says when it ends, and stays in the picture.
+func TestPicture_goes_on(t *testing.T) {
+	t.Parallel()
+	for slow, want := range map[float64]string{4: "", 30: ", ends at 30s"} {
+		p := picture{Curves: []curve{{Points: []point{{0, 0}, {1, 7}}}, {Points: []point{{0, 0}, {2, 7}}}, {Points: []point{{0, 0}, {1, 1}, {slow, 7}}}}}
+		wide := p.draw("en")[0]
+		if got := wide.Lines[0].Said + wide.Lines[1].Said + wide.Lines[2].Said; got != want {
+			t.Errorf("up to %v s: got %q, want %q", slow, got, want)
+		}
+		if last := wide.Xs[len(wide.Xs)-1]; last.Text != map[float64]string{4: "4", 30: "2"}[slow] || last.At != wide.Right {
+			t.Errorf("up to %v s: got %+v, want the last tick at the end of the axis", slow, last)
+		}
+	}
+}
+
 func TestTicks(t *testing.T) {
 	t.Parallel()
 	for most, want := range map[float64][]float64{

@@ -42,7 +42,7 @@ type run struct {
 	report result.Report // once it is over
 }
 
-// race is that of one strategy in a run.
+// race is the race of one strategy in a run.
 type race struct {
 	raceState
 	strategy shopclient.Strategy

@@ -46,7 +46,7 @@ type server struct {
 	played  sync.Map // what was recorded of lessons, and found in schedules
 }
 
-// newServer returns a server whose last run is an empty one, so that there is always one.
+// newServer returns a server whose last run is empty, so that there is always a last run.
 func newServer(ctx context.Context, lab Lab) *server {
 	s := &server{lab: lab, ctx: ctx}
 	before := newRun(ctx, 0, Choice{}, nil)
@@ -137,10 +137,8 @@ func guard(name string, next http.Handler) http.Handler {
 // address cannot be redirected.
 func trusted(host, name string) bool {
 	host = (&url.URL{Host: host}).Hostname()
-	if _, err := netip.ParseAddr(host); err == nil {
-		return true
-	}
-	return strings.EqualFold(host, "localhost") || strings.EqualFold(host, name)
+	_, err := netip.ParseAddr(host)
+	return err == nil || strings.EqualFold(host, "localhost") || strings.EqualFold(host, name)
 }
 
 func (s *server) routes() http.Handler {
@@ -182,20 +180,16 @@ func (s *server) home(*http.Request) (any, error) {
 		First, Checked bool
 		Note           string // why it cannot be raced, or what to know before
 	}
-	type group struct {
-		Title      string
-		Strategies []option
-	}
-	groups := []group{{Title: "Broken on purpose"}, {Title: "Designed to be correct"}}
+	groups := map[string][]option{} // by title, which is also their order on the page
 	wanted := s.lab.Defaults.Strategies
 	for _, strategy := range s.lab.Strategies {
-		to := &groups[0]
+		title := "Broken on purpose"
 		if strategy.Designed {
-			to = &groups[1]
+			title = "Designed to be correct"
 		}
 		place := slices.Index(wanted, strategy.Name)
 		why, _ := s.lab.Unraced(strategy.Name)
-		to.Strategies = append(to.Strategies, option{strategy, place >= 0 && place < 5, place >= 0 && strategy.Available, cmp.Or(strategy.Reason, why)})
+		groups[title] = append(groups[title], option{strategy, place >= 0 && place < 5, place >= 0 && strategy.Available, cmp.Or(strategy.Reason, why)})
 	}
 	return page("home.html", "en", map[string]any{"Groups": groups, "Defaults": s.lab.Defaults, "Lessons": s.lab.Lessons})
 }
@@ -208,10 +202,8 @@ const eventPause = 100 * time.Millisecond
 func (s *server) events(w http.ResponseWriter, r *http.Request) {
 	w.Header().Set("Content-Type", "text/event-stream")
 	out := http.NewResponseController(w)
-	tick := time.NewTicker(eventPause)
-	defer tick.Stop()
 	var sent []byte
-	for {
+	for more := true; more; more = shopclient.Pause(r.Context(), eventPause) {
 		state := s.last.Load().state(r.FormValue("lang"))
 		state.Busy = s.busy.Load()
 		now, err := json.Marshal(state)
@@ -223,11 +215,6 @@ func (s *server) events(w http.ResponseWriter, r *http.Request) {
 				return
 			}
 			sent = now
-		}
-		select {
-		case <-tick.C:
-		case <-r.Context().Done():
-			return
 		}
 	}
 }
@@ -266,7 +253,7 @@ func (s *server) failover(ctx context.Context, _ struct{}) (any, error) {
 		return nil, errBusy
 	}
 	defer s.busy.Store(false)
-	all, err := s.lab.KillPrimary(ctx)
+	all, err := s.lab.KillPrimary(ctx, 1, func(string) {})
 	if err != nil {
 		return nil, err
 	}

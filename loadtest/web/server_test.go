@@ -463,7 +463,7 @@ func TestServer_failover(t *testing.T) {
 	primary := func(err error) func(*Lab) {
 		return func(lab *Lab) {
 			lab.CanKillPrimary = func(context.Context) error { return err }
-			lab.KillPrimary = func(context.Context) ([]faults.Failover, error) {
+			lab.KillPrimary = func(context.Context, uint64, func(string)) ([]faults.Failover, error) {
 				return []faults.Failover{{Servers: "asynchronous replica", Sold: 4, Lost: 1, Gap: 1500 * time.Millisecond, Receipts: []faults.Receipt{
 					receipt("00000000000a", "1 <deep>"), receipt("00000000000b", ""),
 				}}}, err

@@ -39,7 +39,7 @@ type Lab struct {
 	Explore func(ctx context.Context, strategy string, within step.Bounds, progress func(played, todo int)) (step.Explored, error)
 	// KillPrimary sells on a MySQL group and on an asynchronous replica, and kills the primary of each. CanKillPrimary returns
 	// why that is impossible here, if it is.
-	KillPrimary    func(context.Context) ([]faults.Failover, error)
+	KillPrimary    func(ctx context.Context, seed uint64, progress func(line string)) ([]faults.Failover, error)
 	CanKillPrimary func(context.Context) error
 }
 
