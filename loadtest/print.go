@@ -152,15 +152,15 @@ func (s screen) follow(ctx context.Context, strategy string, buyers int, t *crow
 		}
 		return line
 	}
-	const clear = "\r\x1b[K"
+	const clearLine = "\r\x1b[K"
 	var shown sync.WaitGroup
 	ctx, stop := context.WithCancel(ctx)
 	if s.live {
 		shown.Go(func() {
 			for shopclient.Pause(ctx, 100*time.Millisecond) {
-				fmt.Fprint(s.progress, clear+text.Snip(line(), screenWidth-1, "…"))
+				fmt.Fprint(s.progress, clearLine+text.Snip(line(), screenWidth-1, "…"))
 			}
-			fmt.Fprint(s.progress, clear)
+			fmt.Fprint(s.progress, clearLine)
 		})
 	}
 	return func() {
