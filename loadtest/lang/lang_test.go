@@ -59,7 +59,7 @@ func shown(t *testing.T) map[string][]string {
 			page = append(page, text)
 		}
 	}
-	nodes := slices.Concat(found(t, "loadtest/web/html/*.html", `>([^<>{}]*[a-z]{2}[^<>{}]*)[<{]`), found(t, "loadtest/web/html/*.html", `aria-label="([^"{]*)"`))
+	nodes := slices.Concat(found(t, "loadtest/web/html/*", `>([^<>{}]*[a-z]{2}[^<>{}]*)[<{]`), found(t, "loadtest/web/html/*.html", `aria-label="([^"{]*)"`))
 	return map[string][]string{
 		"lessons":    lessons,
 		"scripts":    page,

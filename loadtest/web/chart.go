@@ -16,6 +16,7 @@ import (
 
 // picture is a chart: curves in one pair of axes from zero, each with its name at its end.
 type picture struct {
+	Of           string // the strategy, if it is the picture of one
 	Title, Lead  string
 	Across, Down string // what the axes show
 	Curves       []curve
@@ -244,7 +245,7 @@ func stockBesideOrders(s result.Strategy, language string) []drawing {
 		return nil
 	}
 	return picture{
-		Title: lang.Text(language, "%s: the stock column beside the orders", s.Name), Holds: true, Curves: []curve{orders, column},
+		Of: s.Name, Title: lang.Text(language, "The stock column beside the orders"), Holds: true, Curves: []curve{orders, column},
 		Across: lang.Text(language, "seconds since all buyers were released"), Down: lang.Text(language, "units"),
 		Supply: s.Supplied,
 	}.draw(language)

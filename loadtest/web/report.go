@@ -59,9 +59,11 @@ func execute(w io.Writer, name, language string, data any) error {
 		"text":     func(english string, values ...any) string { return lang.Text(language, english, values...) },
 		"server":   func(name string) string { return result.Server(name, language) },
 		"steps":    func() []segment { return steps(language) },
-		"columns":  result.Columns, "comma": humanize.Comma, "ms": result.Milliseconds,
-		"share": func(part, whole int) percent { return share(int64(part), int64(whole)) },
-		"rest":  func(p percent) percent { return 100 - p },
+		"columns":  result.Columns,
+		"comma":    humanize.Comma,
+		"ms":       result.Milliseconds,
+		"share":    func(part, whole int) percent { return share(int64(part), int64(whole)) },
+		"rest":     func(p percent) percent { return 100 - p },
 	}).ParseFS(templates, "html/*")
 	if err != nil {
 		return err
@@ -262,13 +264,9 @@ func newLane(r crowd.Request, marked bool, w window, language string) lane {
 		reading = max(r.Begun, r.LockHeld)
 	}
 	add(steps[1], reading, r.Read)
-	if r.Writing > 0 {
-		add(steps[2], max(r.Read, r.LockHeld), r.Writing)
-		add(steps[3], r.Writing, max(r.Written, r.Committed))
-	}
-	if r.LockHeld > 0 {
-		add(steps[4], max(r.Read, r.Committed), r.Released)
-	}
+	add(steps[2], max(r.Read, r.LockHeld), r.Writing)
+	add(steps[3], r.Writing, max(r.Written, r.Committed))
+	add(steps[4], max(r.Read, r.Committed), r.Released)
 	return l
 }
 
