@@ -73,12 +73,12 @@ func (p picture) draw(language string) []drawing {
 		wide.Right = 450
 	}
 	wide.NamesX = wide.Right + 46
-	narrow := drawing{picture: p, Class: "narrow", Width: 360, Height: 350 + 22*len(p.Curves), Left: 50, Top: 76, Right: 346, Bottom: 280, NamesX: 44}
+	narrow := drawing{picture: p, Class: "narrow", Width: 360, Height: 350 + 38*len(p.Curves), Left: 50, Top: 76, Right: 346, Bottom: 280, NamesX: 44}
 	wide.scale(language)
 	wide.label()
 	narrow.scale(language)
 	for i := range narrow.Lines {
-		narrow.Lines[i].Y = float64(348 + 22*i)
+		narrow.Lines[i].Y = float64(348 + 38*i)
 	}
 	return []drawing{wide, narrow}
 }
