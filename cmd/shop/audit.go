@@ -83,7 +83,7 @@ func (a *auditCommand) asLines(ctx context.Context, database *store.Store) (ok b
 			skus++
 			lines += int(account.Orders) // an order of several SKUs has a line of each
 			ordered += int(account.OrderedUnits)
-			supplied += account.Level.Supplied
+			supplied += account.Supplied
 			oversold += account.Oversold()
 			return nil
 		},

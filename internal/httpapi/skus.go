@@ -117,11 +117,8 @@ type AuditReport struct {
 }
 
 type accountJSON struct {
-	SKU string `json:"sku"`
-	stock.Level
-	Orders       int64 `json:"orders"`
-	OrderedUnits int64 `json:"ordered_units"`
-	Oversold     int64 `json:"oversold"`
+	stock.Account
+	Oversold int64 `json:"oversold"`
 }
 
 // Audit returns the report on one SKU or, if the name is empty, on all SKUs. After an error, it has what was read before.
@@ -129,9 +126,7 @@ func Audit(ctx context.Context, books Store, sku string) (AuditReport, error) {
 	r := AuditReport{SKUs: []accountJSON{}, Differences: []stock.Difference{}}
 	err := books.Audit(ctx, sku, func(a stock.Account) error {
 		if r.Compared++; r.Compared <= maxAudit {
-			r.SKUs = append(r.SKUs, accountJSON{
-				SKU: a.SKU, Level: a.Level, Orders: a.Orders, OrderedUnits: a.OrderedUnits, Oversold: a.Oversold(),
-			})
+			r.SKUs = append(r.SKUs, accountJSON{a, a.Oversold()})
 		}
 		return nil
 	}, func(d stock.Difference) error {

@@ -39,23 +39,24 @@ func Promises() []Promise {
 	}
 }
 
-// Account has the units of a SKU by three sources that must agree: level, ledger and orders.
+// Account has the units of a SKU by three sources that must agree: level, ledger and orders. Its JSON is what the API shows
+// of an audit.
 type Account struct {
-	SKU          string
-	Level        Level
-	Ledger       Level // sum of all movements
-	OrderedUnits int64 // units that pending and paid orders hold
-	OpenUnits    int64 // of those, units of pending orders
-	PaidUnits    int64 // of those, units of paid orders
-	Orders       int64 // number of accepted orders, whatever their status
-	Fence        int64 // the highest fence under which the level was written
-	LedgerFence  int64 // the highest fence of all movements
+	SKU string `json:"sku"`
+	Level
+	Orders       int64 `json:"orders"`        // number of accepted orders, whatever their status
+	OrderedUnits int64 `json:"ordered_units"` // units that pending and paid orders hold
+	OpenUnits    int64 `json:"-"`             // of those, units of pending orders
+	PaidUnits    int64 `json:"-"`             // of those, units of paid orders
+	Ledger       Level `json:"-"`             // sum of all movements
+	Fence        int64 `json:"-"`             // the highest fence under which the level was written
+	LedgerFence  int64 `json:"-"`             // the highest fence of all movements
 }
 
 // Oversold returns the number of units in orders minus the units supplied, if positive. It counts the orders, because a
 // lost update oversells while the level reads zero.
 func (a Account) Oversold() int64 {
-	return max(0, a.OrderedUnits-a.Level.Supplied)
+	return max(0, a.OrderedUnits-a.Supplied)
 }
 
 // Difference is one broken invariant.
@@ -72,19 +73,18 @@ func (a Account) Check() []Difference {
 	differ := func(invariant Invariant, format string, args ...any) {
 		found = append(found, Difference{Invariant: invariant, SKU: a.SKU, Detail: fmt.Sprintf(format, args...)})
 	}
-	l := a.Level
-	if l.Supplied != l.Available+l.Reserved+l.Sold || min(l.Supplied, l.Available, l.Reserved, l.Sold) < 0 {
+	if l := a.Level; l.Supplied != l.Available+l.Reserved+l.Sold || min(l.Supplied, l.Available, l.Reserved, l.Sold) < 0 {
 		differ(I1, "supplied %d is not available %d + reserved %d + sold %d, none negative",
 			l.Supplied, l.Available, l.Reserved, l.Sold)
 	}
 	if over := a.Oversold(); over > 0 {
-		differ(I1, "oversold by %d: orders hold %d units of %d supplied", over, a.OrderedUnits, a.Level.Supplied)
+		differ(I1, "oversold by %d: orders hold %d units of %d supplied", over, a.OrderedUnits, a.Supplied)
 	}
-	if a.Level.Reserved != a.OpenUnits {
-		differ(I1, "reserved %d, but open orders hold %d units", a.Level.Reserved, a.OpenUnits)
+	if a.Reserved != a.OpenUnits {
+		differ(I1, "reserved %d, but open orders hold %d units", a.Reserved, a.OpenUnits)
 	}
-	if a.Level.Sold != a.PaidUnits {
-		differ(I1, "sold %d, but paid orders have %d units", a.Level.Sold, a.PaidUnits)
+	if a.Sold != a.PaidUnits {
+		differ(I1, "sold %d, but paid orders have %d units", a.Sold, a.PaidUnits)
 	}
 	if a.Fence != a.LedgerFence {
 		differ(I4, "level was written under fence %d; the highest fence of its movements is %d", a.Fence, a.LedgerFence)
