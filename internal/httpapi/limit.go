@@ -32,12 +32,9 @@ const (
 // instance takes tokens for several changes at a time from the shared bucket, so that most buyers never wait for Redis.
 // Without a Redis there is only the local bucket. A Limiter may be used by many goroutines at once.
 type Limiter struct {
-	limit    redis_rate.Limit
-	interval time.Duration       // in which a bucket gains one token
-	rate     *redis_rate.Limiter // nil: this instance is alone
-	outage   observe.Outage      // of Redis
-
-	maxUnreported int // changes of a buyer before Redis is asked
+	limit  redis_rate.Limit
+	rate   *redis_rate.Limiter // nil: this instance is alone
+	outage observe.Outage      // of Redis
 
 	mu       sync.Mutex
 	inFlight map[string]int    // by buyer, the requests in progress; no entry for 0
@@ -60,12 +57,9 @@ type bucket struct {
 func NewLimiter(client redis.UniversalClient, perSecond int, log *slog.Logger) *Limiter {
 	l := &Limiter{
 		limit:    redis_rate.Limit{Rate: perSecond, Burst: burstSeconds * perSecond, Period: time.Second},
-		interval: time.Second / time.Duration(perSecond),
 		outage:   observe.Outage{Log: log, Message: "requests of buyers cannot be counted in redis"},
 		inFlight: map[string]int{},
 		buckets:  map[string]bucket{},
-
-		maxUnreported: perSecond / 4,
 	}
 	if client != nil {
 		l.rate = redis_rate.NewLimiter(client)
@@ -121,7 +115,7 @@ func (l *Limiter) take(buyer string) (report int, wait bool, err error) {
 	if b.full.Before(now) {
 		b.full = now
 	}
-	b.full = b.full.Add(l.interval)
+	b.full = b.full.Add(time.Second / time.Duration(l.limit.Rate))
 	if early := b.full.Sub(now) - burstSeconds*time.Second; early > 0 {
 		return 0, false, refusedError{error: errRateLimit, wait: early}
 	}
@@ -139,7 +133,7 @@ func (l *Limiter) take(buyer string) (report int, wait bool, err error) {
 	switch {
 	case l.rate == nil, down && !probe:
 		b.unreported = 0
-	case probe, b.unreported > l.maxUnreported, b.asking > 0:
+	case probe, b.unreported > l.limit.Rate/4, b.asking > 0:
 		report, b.unreported = b.unreported, 0
 		b.asking++
 	}
