@@ -36,10 +36,8 @@ func openStore(ctx context.Context, s DatabaseSettings, o store.Options) (*store
 	if s.MySQL == "" {
 		return store.SQLite(ctx, DatabaseFile(s.Data), o)
 	}
-	address, err := MySQLAddress(s.MySQL)
-	if err != nil {
-		return nil, err
-	}
+	address, _ := MySQLAddress(s.MySQL) // the settings are valid
+	var err error
 	if o.TLS, err = s.MySQLTLS.config("mysql"); err != nil {
 		return nil, err
 	}

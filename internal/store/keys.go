@@ -124,16 +124,11 @@ func (s *Store) PurgeKeys(ctx context.Context, keep time.Duration) (purged int, 
 	before := dbTime{now.Add(-keep)}
 	// The mark is written first, because the audit expects the keys of all orders since the mark.
 	err = s.db.WithContext(ctx).Exec("UPDATE idempotency_purge SET purged_until = ? WHERE purged_until < ?", before, before).Error
-	for err == nil {
-		deleted := 0
+	for deleted := 1; err == nil && deleted > 0; purged += deleted {
 		err = s.inTx(ctx, func(t *tx) (err error) {
 			deleted, err = t.purge(before)
 			return err
 		})
-		purged += deleted
-		if deleted == 0 {
-			break
-		}
 	}
 	return purged, explain(ctx, "purge idempotency keys", err)
 }

@@ -35,10 +35,7 @@ func (s *Store) goose() (*goose.Provider, error) {
 	if s.sqlite {
 		dialect, folder, options = goose.DialectSQLite3, "migrations/sqlite", options[:2]
 	}
-	files, err := fs.Sub(migrations, folder)
-	if err != nil {
-		return nil, err
-	}
+	files, _ := fs.Sub(migrations, folder) // an error only for an invalid path
 	return goose.NewProvider(dialect, s.pool, files, options...)
 }
 

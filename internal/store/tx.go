@@ -363,8 +363,7 @@ func mysqlNumber(err error) uint16 {
 
 // sqliteFault uses the primary code, the lowest byte, except for constraints, which the second byte distinguishes.
 func sqliteFault(code int) fault {
-	switch code {
-	case sqlite3.SQLITE_CONSTRAINT_PRIMARYKEY, sqlite3.SQLITE_CONSTRAINT_UNIQUE:
+	if code == sqlite3.SQLITE_CONSTRAINT_PRIMARYKEY || code == sqlite3.SQLITE_CONSTRAINT_UNIQUE {
 		return duplicate
 	}
 	switch code & 0xff {
