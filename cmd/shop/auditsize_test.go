@@ -25,8 +25,8 @@ var auditOrders = flag.Int("audit-orders", 2_000, "orders in the database of the
 // auditMemory is what the heap of `shop audit` may use, whatever the number of orders.
 const auditMemory = 100 // MB
 
-// "Streams: its memory does not grow with the number of orders", nor with that of differences. Time and memory are
-// those of a process of the real program.
+// "The audit streams the rows, so its memory does not grow with the number of orders", nor with the number of
+// differences. Time and memory are those of a process of the real program.
 func TestAudit_size(t *testing.T) {
 	for _, kind := range []struct {
 		name string

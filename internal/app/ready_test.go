@@ -189,7 +189,7 @@ func fences(t *testing.T, shop *app.Shop) (all []int64) {
 	return all
 }
 
-// "The shop's user of Redis 6.2 or later, or of Valkey, needs these rights and no others": with them an order that
+// "On Redis 6.2 or later, or on Valkey, the shop's user needs these rights and no others": with them an order that
 // waits for its lease, the rate limit and /readyz work and Redis refuses nothing, and each of the commands is used.
 func TestRedisRights(t *testing.T) {
 	t.Parallel()

@@ -103,7 +103,7 @@ func TestShop_traces(t *testing.T) {
 	}
 }
 
-// "A batch is in the trace of the first request in it; the others link to that trace."
+// "A batch is in the trace of its first request; the traces of its other requests link to that trace."
 func TestShop_tracesOfBatch(t *testing.T) {
 	t.Parallel()
 	s := embedded(t, 5)
