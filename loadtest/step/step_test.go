@@ -127,8 +127,8 @@ func TestCommand_isolation(t *testing.T) {
 	}
 }
 
-// docs/lessons.md: "A batch of `lanes` whose lease has run out, and whose SKU another instance has sold meanwhile, sells what
-// is left without a lease, and so without a fence: the row that it locks decides."
+// docs/lessons.md: "If the lease of a batch of `lanes` has run out, and another instance has sold the SKU meanwhile, the
+// batch sells what is left without a lease, and so without a fence: the row that the batch locks decides."
 func TestCommand_withoutLease(t *testing.T) {
 	testserver.NotUnderRace(t)
 	player := newPlayer(t, shops.Servers{MySQL: testserver.MySQL(t)})
