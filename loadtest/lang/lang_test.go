@@ -69,7 +69,7 @@ func shown(t *testing.T) map[string][]string {
 		"templates":  found(t, "loadtest/web/html/*", `\btext `+literal),
 		"plays":      found(t, "loadtest/step/lessons.go", `p\.Why = `+literal),
 		"verdicts":   found(t, "loadtest/result/verdict.go", ` Verdict = `+literal),
-		"failover":   found(t, "loadtest/faults/failover.go", `(?:servers: |GroupOfThree = )`+literal),
+		"failover":   found(t, "loadtest/faults/failover.go", `(?:GroupOfThree = |{system\.\w+, )`+literal),
 		"groups":     found(t, "loadtest/web/server.go", `title :?= `+literal),
 	}
 }
