@@ -40,7 +40,7 @@ func TestServe_secrets(t *testing.T) {
 	}
 }
 
-// "127.0.0.1 with the port after the shop's. If the shop takes a free port, so does the API."
+// "127.0.0.1 with the next port, or a free port if the shop takes one."
 func TestNextPort(t *testing.T) {
 	t.Parallel()
 	for listen, want := range map[string]string{

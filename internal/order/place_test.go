@@ -62,7 +62,7 @@ func TestService_Place_tooLate(t *testing.T) {
 		if _, _, err := late.Place(t.Context(), buy("key", "mug", 1)); !errors.Is(err, order.ErrTooLate) {
 			t.Errorf("Place: %v, want ErrTooLate", err)
 		}
-		if a := b.audit(t, "mug"); a.Orders != 0 || a.Level.Available != 1 {
+		if a := b.audit(t, "mug"); a.Orders != 0 || a.Available != 1 {
 			t.Errorf("account %+v after a refusal", a)
 		}
 		if _, replayed, err := b.Place(t.Context(), buy("key", "mug", 1)); err != nil || replayed {
@@ -86,7 +86,7 @@ func TestService_Place_overtakesInVain(t *testing.T) {
 		if !errors.Is(err, lock.ErrNoAnswer) || !errors.Is(err, locktest.ErrCut) {
 			t.Errorf("Place: %v, want ErrNoAnswer and why", err)
 		}
-		if a := b.audit(t, "mug"); a.Orders != 0 || a.Level.Available != 1 {
+		if a := b.audit(t, "mug"); a.Orders != 0 || a.Available != 1 {
 			t.Errorf("account %+v after a refusal", a)
 		}
 	})

@@ -101,7 +101,7 @@ func (a audit) accounts(account func(stock.Account) error, difference func(stock
 	err := a.each(query, func(rows *sql.Rows) error {
 		found = true
 		var acc stock.Account
-		if err := rows.Scan(&acc.SKU, &acc.Level.Supplied, &acc.Level.Available, &acc.Level.Reserved, &acc.Level.Sold,
+		if err := rows.Scan(&acc.SKU, &acc.Supplied, &acc.Available, &acc.Reserved, &acc.Sold,
 			&acc.Ledger.Supplied, &acc.Ledger.Available, &acc.Ledger.Reserved, &acc.Ledger.Sold,
 			&acc.OpenUnits, &acc.PaidUnits, &acc.Orders, &acc.Fence, &acc.LedgerFence); err != nil {
 			return explain(a.ctx, "audit accounts", err)

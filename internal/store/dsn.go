@@ -36,9 +36,8 @@ func ReadDSN(dsn string) ([]*mysql.Config, error) {
 	return configs, nil
 }
 
-// splitHosts returns a DSN for each host of a DSN. The driver would read the list of hosts as one address, and as the
-// name in the server's certificate. Like the driver, splitHosts looks for the hosts between the parentheses that follow
-// the last @ before the last slash.
+// splitHosts returns a DSN for each host of a DSN. The driver would read the list as one address, and as the name in the
+// server's certificate. Like the driver, splitHosts looks between the parentheses after the last @ before the last slash.
 func splitHosts(dsn string) []string {
 	parts := regexp.MustCompile(`(?s)^((?:.*@)?tcp[46]?\()([^@]*)(\)/[^/]*)$`).FindStringSubmatch(dsn)
 	if parts == nil {

@@ -22,9 +22,8 @@ func (t *tx) ClaimKeys(claims ...order.UsedKey) (map[order.BuyerKey]order.UsedKe
 	return taken, failed(err, "claim keys")
 }
 
-// insertNew inserts the new rows by one statement. It returns the rows that were already on record, as they are on
-// record. If another transaction with the same key still runs, the statement waits until that transaction has committed
-// the row or rolled back.
+// insertNew inserts the new rows by one statement, and returns the rows that were already on record. If another
+// transaction with the same key still runs, the statement waits until that transaction has committed or rolled back.
 //
 // Most rows are new. insertNew reads the rows on record only if the database refuses one. It then tries again: meanwhile,
 // another transaction may commit a further row, or a purge may delete one.
@@ -91,15 +90,10 @@ func usedKeys(db *gorm.DB, keys []order.BuyerKey) (map[order.BuyerKey]order.Used
 	if len(keys) == 0 {
 		return found, nil
 	}
-	// All databases answer this form of "one of these pairs" from the index, and no other.
-	pairs := "buyer = ? AND idempotency_key = ?" + strings.Repeat(" OR buyer = ? AND idempotency_key = ?", len(keys)-1)
-	var names []any
-	for _, k := range keys {
-		names = append(names, k.Buyer, k.Key)
-	}
+	pair := func(k order.BuyerKey) []any { return []any{k.Buyer, k.Key} }
 	type keyRow struct{ Buyer, IdempotencyKey, Fingerprint, OrderID string }
 	var rows []keyRow
-	err := db.Table("idempotency_keys").Where(pairs, names...).Find(&rows).Error
+	err := oneOf(db.Table("idempotency_keys"), "buyer = ? AND idempotency_key = ?", keys, pair).Find(&rows).Error
 	if err != nil || len(rows) == 0 { // most keys are new, so the first query does not join the orders
 		return found, err
 	}
@@ -111,6 +105,12 @@ func usedKeys(db *gorm.DB, keys []order.BuyerKey) (map[order.BuyerKey]order.Used
 		}
 	}
 	return found, err
+}
+
+// oneOf narrows a query to the rows with one of these pairs of values. All databases answer this form, and no other, from
+// the index.
+func oneOf[K any](query *gorm.DB, pair string, keys []K, values func(K) []any) *gorm.DB {
+	return query.Where(pair+strings.Repeat(" OR "+pair, len(keys)-1), slices.Concat(order.Map(keys, values)...)...)
 }
 
 // PurgeKeys deletes the idempotency keys that are older than keep, by the database's clock, the oldest first, and

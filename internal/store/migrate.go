@@ -88,9 +88,8 @@ func (s *Store) hasTable(ctx context.Context, names ...string) (found string, er
 	return found, explain(ctx, "look for tables", err)
 }
 
-// Pending reports whether the database lacks a migration of this program. It only reads, so that it works for a user
-// who may not change the schema. A database that is ahead of the program lacks no migration. Tables of another program
-// are an error.
+// Pending reports whether the database lacks a migration of this program. It only reads, for a user who may not change the
+// schema. A database that is ahead of the program lacks none. Tables of another program are an error.
 func (s *Store) Pending(ctx context.Context) (bool, error) {
 	versions, err := s.hasTable(ctx, goose.DefaultTablename)
 	if err != nil {
@@ -107,8 +106,7 @@ func (s *Store) Pending(ctx context.Context) (bool, error) {
 	return pending, explain(ctx, "read the schema's version", err)
 }
 
-// migrationLock is a named lock of MySQL and MariaDB for this schema. A connection holds the lock, and the server
-// releases it when the connection ends.
+// migrationLock is a named lock of MySQL and MariaDB for this schema. The server releases it when its connection ends.
 type migrationLock struct{}
 
 // lockName is unique on the server. The schema's name is hashed, because a lock's name has at most 64 characters.

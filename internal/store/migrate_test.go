@@ -29,7 +29,7 @@ func wantPending(t *testing.T, s *store.Store, want bool) {
 }
 
 // "Migrate applies the migrations that the database lacks, and returns their number." "Pending reports whether the database
-// lacks a migration of this program. It only reads [...]. A database that is ahead of the program lacks no migration."
+// lacks a migration of this program. It only reads [...]. A database that is ahead of the program lacks none."
 func TestStore_Migrate(t *testing.T) {
 	t.Parallel()
 	storetest.EachKind(t, func(t *testing.T, kind storetest.Kind) {

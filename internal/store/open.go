@@ -170,8 +170,7 @@ func (s *Store) connect(ctx context.Context, dialect gorm.Dialector) (*Store, er
 	return s, nil
 }
 
-// await asks until the database answers, waiting cannot help, or ctx ends. The error names the database, how long it
-// did not answer, and why.
+// await asks until the database answers, waiting cannot help, or ctx ends. The error says which database, how long and why.
 func (s *Store) await(ctx context.Context) error {
 	began := time.Now()
 	var cause error
@@ -226,8 +225,7 @@ func supported(version string) error {
 	return nil
 }
 
-// mayRecover reports whether a failed question may succeed later. A definite answer of the server and a failed TLS
-// handshake are permanent.
+// mayRecover reports whether a failed question may succeed later: not after a definite answer or a failed TLS handshake.
 func mayRecover(err error) bool {
 	if none, ok := errors.AsType[noPrimaryError](err); ok {
 		return none.mayRecover

@@ -124,8 +124,7 @@ func (t *tx) Insert(orders ...order.Order) error {
 	return failed(err, "insert %d orders", len(rows))
 }
 
-// Delete implements order.Tx. It deletes one order at a time: for several, MariaDB would scan a small table, and meet the
-// locks of other transactions.
+// Delete implements order.Tx, one order at a time: for several, MariaDB would scan a small table, and meet others' locks.
 func (t *tx) Delete(ids ...string) error {
 	for _, id := range ids {
 		err := t.db.Exec("DELETE FROM order_lines WHERE order_id = ?", id).Error
@@ -192,8 +191,7 @@ func (t *tx) EndAll(ids map[order.Status][]string) error {
 	return failed(done.Error, "end %d orders", len(all))
 }
 
-// LockBuyers implements order.Tx. A new buyer gets a row. It tries to lock all buyers at once; if it cannot, which is
-// rare, it tries each half.
+// LockBuyers implements order.Tx. A new buyer gets a row. If not all buyers can be locked at once, it tries each half.
 func (t *tx) LockBuyers(buyers ...string) (others []string, err error) {
 	if len(buyers) == 0 {
 		return nil, nil
@@ -220,9 +218,8 @@ func (t *tx) LockBuyers(buyers ...string) (others []string, err error) {
 	return append(others, more...), err
 }
 
-// selectBuyers locks the rows of those buyers that have a row, and returns their names. In READ COMMITTED, it locks no
-// gap for the others. For buyer IN (...), a server would scan a small table and meet the locks of all other buyers; a
-// join looks up each buyer.
+// selectBuyers locks the rows of those buyers that have a row, and returns their names. In READ COMMITTED, it locks no gap
+// for the others. For buyer IN (...), a server would scan a small table and meet all locks; a join looks up each buyer.
 func selectBuyers(db *gorm.DB, among []string) (locked []string, err error) {
 	names := "SELECT ? AS buyer" + strings.Repeat(" UNION ALL SELECT ?", len(among)-1)
 	values := order.Map(among, func(buyer string) any { return buyer })
@@ -265,16 +262,12 @@ func (t *tx) Bought(of ...order.BuyerSKU) (map[order.BuyerSKU]int64, error) {
 	if len(of) == 0 {
 		return bought, nil
 	}
-	pairs := "sku = ? AND buyer = ?" + strings.Repeat(" OR sku = ? AND buyer = ?", len(of)-1) // as in usedKeys
-	var names []any
-	for _, b := range of {
-		names = append(names, b.SKU, b.Buyer)
-	}
+	pair := func(b order.BuyerSKU) []any { return []any{b.SKU, b.Buyer} }
 	var rows []struct {
 		SKU, Buyer string
 		Units      int64
 	}
-	err := t.db.Table("buyer_units").Where(pairs, names...).Find(&rows).Error
+	err := oneOf(t.db.Table("buyer_units"), "sku = ? AND buyer = ?", of, pair).Find(&rows).Error
 	for _, row := range rows {
 		bought[order.BuyerSKU{Buyer: row.Buyer, SKU: row.SKU}] = row.Units
 	}

@@ -274,8 +274,8 @@ func TestTx_Open(t *testing.T) {
 	})
 }
 
-// "Bought returns the units of limited SKUs in the pending and paid orders of buyers." "AddBought adds to the numbers that
-// Bought returns: units of placed orders or, negative, of orders that are cancelled or have expired."
+// "Bought returns the units of limited SKUs in buyers' pending and paid orders." "AddBought adds to the numbers that Bought
+// returns: units of placed orders or, negative, of orders that are cancelled or have expired."
 func TestTx_Bought(t *testing.T) {
 	t.Parallel()
 	type units = map[order.BuyerSKU]int64

@@ -12,7 +12,6 @@ import (
 	"example.com/shop/internal/stock"
 )
 
-// payments returns the payments that a query finds.
 func payments(query *gorm.DB) ([]order.Payment, error) {
 	type paymentRow struct {
 		ID, OrderID           string

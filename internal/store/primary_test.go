@@ -14,7 +14,7 @@ import (
 	"example.com/shop/internal/testserver"
 )
 
-// "Like the driver, splitHosts looks for the hosts between the parentheses": each host has an address and a name in the
+// "Like the driver, splitHosts looks between the parentheses": each host has an address and a name in the
 // certificate of its own. A password may look like a list of hosts.
 func TestReadDSN_hosts(t *testing.T) {
 	t.Parallel()

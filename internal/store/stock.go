@@ -66,7 +66,6 @@ func (s *Store) Levels(ctx context.Context, lines ...order.Line) (order.Levels, 
 	return levels, s.confirm(ctx, seen, explain(ctx, fmt.Sprintf("read levels of %q", wanted.SKUs()), err))
 }
 
-// Levels implements order.Tx.
 func (t *tx) Levels(skus []string) (levels order.Levels, err error) {
 	levels, err = t.store.levels(t.db, skus)
 	return levels, failed(err, "read levels of %q", skus)
@@ -226,8 +225,7 @@ func refusal(db *gorm.DB, t stock.Take, mode stock.TakeMode) error {
 	case t.Terms != nil && sku.Terms() != *t.Terms:
 		return order.ErrChanged
 	}
-	// Fences only grow, so the UPDATE failed because units were missing. There may be enough by now: READ COMMITTED unlocks
-	// a row that an UPDATE does not match.
+	// Fences only grow, so units were missing. There may be enough by now: READ COMMITTED unlocks a row that does not match.
 	return order.ErrSoldOut
 }
 

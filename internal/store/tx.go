@@ -57,11 +57,10 @@ func (s *Store) InTx(ctx context.Context, fn func(order.Tx) error) error {
 	return fmt.Errorf("%w: %d commits were rolled back", order.ErrBusy, commitTries)
 }
 
-// isPlaced finds out whether an unanswered COMMIT placed the order. A plain read is not enough, because the COMMIT may
-// be done after the read. A transaction that writes the row of the order's key waits until the first transaction has
-// ended. Then the order exists or does not exist. isPlaced tries again after a lost connection, or while the first
-// transaction still holds its locks. It waits for a primary, and so outlasts an election. Like the COMMIT, it ignores
-// the cancellation of ctx.
+// isPlaced finds out whether an unanswered COMMIT placed the order. A plain read is not enough, because the COMMIT may be
+// done after the read. A transaction that writes the row of the order's key waits until the first transaction has ended.
+// Then the order exists or not. isPlaced tries again after a lost connection, or while the first transaction holds its
+// locks. It waits for a primary, and so outlasts an election. Like the COMMIT, it ignores the cancellation of ctx.
 func (s *Store) isPlaced(ctx context.Context, o order.Order) (placed bool, err error) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), confirmTimeout)
 	defer cancel()
@@ -110,9 +109,8 @@ func (s *Store) changes() int {
 	return changes
 }
 
-// confirm returns refusal. If refusal says that something is missing, but the server may have been replaced since
-// changes returned seen, confirm returns an order.ErrBusy instead. No server can be wrong about the end of an order,
-// which is final.
+// confirm returns refusal. If refusal says that something is missing, but the server may have been replaced since changes
+// returned seen, confirm returns an order.ErrBusy instead. The end of an order is final: no server is wrong about it.
 func (s *Store) confirm(ctx context.Context, seen int, refusal error) error {
 	for _, missing := range []error{
 		order.ErrSoldOut, order.ErrTooManyOpen, order.ErrPurchaseLimit, order.ErrUnknownSKU, order.ErrNotFound, order.ErrNoPayment, order.ErrNothing,
@@ -146,9 +144,8 @@ func (s *Store) unconfirmed(ctx context.Context, seen int) error {
 	return nil
 }
 
-// inTx runs fn in a transaction, and again after a deadlock. In a group, it also runs fn again, on another connection,
-// if the primary has refused the transaction or was replaced. After a lost answer to a COMMIT, it returns
-// order.ErrUnknownOutcome.
+// inTx runs fn in a transaction, and again after a deadlock. In a group, it also does so, on another connection, if the
+// primary has refused the transaction or was replaced. After a lost answer to a COMMIT: order.ErrUnknownOutcome.
 func (s *Store) inTx(ctx context.Context, fn func(*tx) error) error {
 	for try := 1; ; try++ {
 		err := s.inTxOnce(ctx, fn)
@@ -270,7 +267,6 @@ func failed(err error, format string, args ...any) error {
 type fault string
 
 const (
-	none        fault = ""
 	other       fault = "other"       // a wrong statement, a violated constraint, or no error of the database
 	duplicate   fault = "duplicate"   // a row with this key exists; the transaction is still open
 	conflict    fault = "conflict"    // a deadlock, or a row that changed since it was read: run the transaction again
@@ -283,8 +279,7 @@ const (
 	// would save the changes of its earlier statements.
 	lockWait fault = "lock wait"
 
-	// The server is full, out of memory, read-only or no longer the primary. The connection is dropped, because another
-	// server may have taken over.
+	// The server is full, out of memory, read-only or no longer primary. The connection is dropped: another server may answer.
 	refused fault = "refused"
 )
 
@@ -333,10 +328,10 @@ func mysqlFault(number uint16) fault {
 	return other
 }
 
-// classify returns the kind of an error, which may be wrapped.
+// classify returns the kind of an error, which may be wrapped; empty for nil.
 func classify(err error) fault {
 	if err == nil {
-		return none
+		return ""
 	}
 	if number := mysqlNumber(err); number != 0 {
 		return mysqlFault(number)

@@ -1,3 +1,7 @@
+// Package storetest gives a test each kind of database: SQLite, and MySQL and MariaDB in containers. A promise must
+// hold in all of them, so Each runs the same test on all.
+//
+// A package that uses storetest needs a TestMain that calls testserver.Wrap.
 package storetest
 
 import (
@@ -58,11 +62,7 @@ func (k Kind) New(t testing.TB, params string) Database {
 	if !k.Server {
 		return Database{path: filepath.Join(t.TempDir(), "shop.db")}
 	}
-	dsn := k.dsn(t)
-	if params != "" {
-		dsn += "&" + params // the DSN already has some
-	}
-	return Database{dsn: dsn}
+	return Database{dsn: k.dsn(t) + "&" + params} // the DSN already has some
 }
 
 // Through returns the same database, on a server, behind a link on which judge decides about statements.
