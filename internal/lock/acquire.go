@@ -33,8 +33,7 @@ type waiter struct {
 	element *list.Element      // in queue.waiting; guarded by Locker.mu
 }
 
-// newWaiter prepares a call. It creates the lease's context now, so that a hand-off under Locker.mu runs no code of the
-// caller's context.
+// newWaiter prepares a call. It creates the lease's context, so that a hand-off under Locker.mu runs no code of a caller.
 func (l *Locker) newWaiter(ctx context.Context, key string, wait bool) *waiter {
 	e := &Lease{locker: l, key: key}
 	w := &waiter{Locker: l, lease: e, caller: ctx, wait: wait, woken: make(chan bool, 1), began: time.Now()}
@@ -298,8 +297,7 @@ func (w *waiter) claim() Claim {
 	return Claim{Key: w.queue.key, Owner: w.owner, TTL: w.opt.TTL, Queue: w.wait}
 }
 
-// startTimer starts the timer for MaxWait. It is called before each wait that may be longer than one request. So a call
-// that is answered at once needs no timer.
+// startTimer starts the timer for MaxWait before a wait that may exceed one request. An immediate answer needs no timer.
 func (w *waiter) startTimer() {
 	if w.stop == nil && w.opt.MaxWait >= 0 {
 		w.ctx, w.stop = context.WithDeadlineCause(w.ctx, w.began.Add(w.opt.MaxWait), ErrTimeout)

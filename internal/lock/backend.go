@@ -31,15 +31,13 @@ type Backend interface {
 
 	// Release frees the key and wakes at most one owner in the store's queue. The store remembers that fences up to
 	// c.Fence were used. If the owner does not hold the key, Release removes it from the queue and returns ErrLost. If a
-	// driver repeats the request by itself, the repeated release returns nil again, unless another owner has released the
-	// key since.
+	// driver repeats the request, the repeated release returns nil again, unless another owner has released the key since.
 	Release(ctx context.Context, c Claim) error
 
 	// Holder returns the holder of the key, without its Identity, or the zero Holder if the key is free.
 	Holder(ctx context.Context, key string) (Holder, error)
 
-	// Evict ends the lease of an owner that Holder has returned, as if the lease had run out. ErrLost: the owner does not
-	// hold the key.
+	// Evict ends the lease of an owner that Holder has returned, as if it had run out. ErrLost: the owner has no lease.
 	Evict(ctx context.Context, key, owner string) error
 
 	// Close closes everything that the backend has opened. It does not close a client that the backend was given.
@@ -64,8 +62,7 @@ type Grant struct {
 	// each microsecond. Zero: the store mints no fences.
 	Fence int64
 
-	// Retry is the longest time for which a waiter should wait before it asks again: the holder's remaining time or, if the
-	// store has to be polled, the next delay.
+	// Retry is the longest wait until a waiter asks again: the holder's remaining time or, for polling, the next delay.
 	Retry time.Duration
 }
 

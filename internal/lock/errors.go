@@ -10,15 +10,13 @@ var (
 	// ErrHeld is the reason of TryAcquire: another caller holds the key, or asks for it in this process.
 	ErrHeld = errors.New("held by another caller")
 
-	// ErrLost means that the lease ended before its holder released it: the lease ran out, or the store says that another
-	// owner has the key.
+	// ErrLost means that the lease ended before its release: it ran out, or the store says that another owner has the key.
 	ErrLost = errors.New("lease lost")
 
 	// ErrReleased is the cause of a lease's context after Release.
 	ErrReleased = errors.New("lease released")
 
-	// ErrTimeout means that the wait took longer than Options.MaxWait or than the deadline of the caller's context, whose
-	// error is then joined.
+	// ErrTimeout means that the wait exceeded Options.MaxWait or the deadline of the caller's ctx, whose error is joined.
 	ErrTimeout = errors.New("waited too long")
 
 	// ErrNoAnswer means that the store did not answer a request in time.

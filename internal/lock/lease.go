@@ -43,8 +43,7 @@ func (e *Lease) Key() string { return e.key }
 // Locker.Acquire.
 func (e *Lease) Context() context.Context { return e.ctx }
 
-// Fence returns the lease's fencing token, which is higher than the token of every earlier lease on the key. It is 0 if the
-// backend mints no fences.
+// Fence returns the fencing token, higher than the token of every earlier lease on the key; 0 if the backend mints none.
 func (e *Lease) Fence() int64 {
 	e.locker.mu.Lock()
 	defer e.locker.mu.Unlock()

@@ -56,8 +56,7 @@ func New(b Backend, o Options) *Locker {
 	return l
 }
 
-// Acquire waits for the lease of key, for as long as ctx and Options.MaxWait allow. The lease's Context is a child of
-// ctx.
+// Acquire waits for the lease of key, as long as ctx and Options.MaxWait allow. The lease's Context is a child of ctx.
 //
 // The error is an ErrNotAcquired. It is also an ErrTimeout if the wait exceeded MaxWait or the deadline of ctx. If ctx
 // ended, errors.Is also holds for ctx.Err(), and a lease that the store may have granted is released in the background.
@@ -248,8 +247,7 @@ func (l *Locker) release(c Claim) error {
 	return noAnswer(ctx, l.backend.Release(ctx, c))
 }
 
-// releaseWithRetry releases, in the background, the key that the owner may hold, or its place in the store's queue. The
-// caller may hold mu.
+// releaseWithRetry releases in the background the key that the owner may hold, or its place in the queue. mu may be held.
 func (l *Locker) releaseWithRetry(c Claim) {
 	l.work.Go(func() {
 		if err := l.release(c); err != nil && !errors.Is(err, ErrLost) {
@@ -281,8 +279,7 @@ func (l *Locker) retry(c Claim) {
 	}
 }
 
-// releaseOverdue repeats the failed releases, one at a time, so that a store that works again does not get all of them at
-// once. It ends when the Locker closes.
+// releaseOverdue repeats failed releases, one at a time, to spare a store that works again. It ends when the Locker closes.
 func (l *Locker) releaseOverdue() {
 	const shortNap = 10 * time.Millisecond
 	nap := shortNap

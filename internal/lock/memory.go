@@ -147,7 +147,6 @@ func (k *memoryKey) find(owner string) int {
 	return slices.IndexFunc(k.waiting, func(w memoryWaiter) bool { return w.owner == owner })
 }
 
-// leave removes the owner from the queue.
 func (k *memoryKey) leave(owner string) {
 	k.waiting = slices.DeleteFunc(k.waiting, func(w memoryWaiter) bool { return w.owner == owner })
 }

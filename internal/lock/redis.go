@@ -56,8 +56,7 @@ func newScript(name, source string) Script {
 		fenceMemory.Milliseconds(), reservation.Milliseconds(), fenceGap, memorySource, source)), name, source}
 }
 
-// Redis is a Backend that keeps leases in Redis 6.2 or later, or Valkey: a single server, Sentinel or Cluster. See the
-// package comment for its promises.
+// Redis is a Backend that keeps leases in Redis 6.2 or later, or Valkey: a single server, Sentinel or Cluster.
 //
 // A key is a string with a TTL. It has the fence, the owner, whether others wait, and the owner that released the key
 // last. The waiters are in a sorted set beside the key, in the same slot. A release passes the key to the first waiter,
@@ -190,8 +189,7 @@ func migrating(err error) bool {
 	})
 }
 
-// Wait implements Backend. A waiter asks again after a tenth of the TTL, because a server that lost its data, or was
-// replaced, has lost the queue.
+// Wait implements Backend. A waiter asks again after a tenth of the TTL: a new or emptied server has no queue.
 func (r *Redis) Wait(ctx context.Context, c Claim, g Grant) error {
 	again := min(g.Retry, max(c.TTL/10, 100*time.Millisecond))
 	// The jitter spreads the requests of processes. It is small compared with any TTL.

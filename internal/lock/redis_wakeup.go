@@ -112,8 +112,7 @@ func (w *wakeups) subscribe() {
 	}
 }
 
-// receive handles the messages of a subscription until its connection fails or does not answer a ping. It reports
-// whether the subscription was confirmed.
+// receive handles messages until the connection fails or a ping has no answer. worked: the subscription was confirmed.
 func (w *wakeups) receive(sub *redis.PubSub) (worked bool) {
 	pinged := false
 	for {
@@ -146,8 +145,7 @@ func (w *wakeups) wake(name string) {
 	}
 }
 
-// subscribed wakes all waiters: messages may have been lost with an earlier connection, and waiters that asked before the
-// first confirmation are not in the queue.
+// subscribed wakes all waiters: messages may be lost, and waiters that came before a confirmation are not in the queue.
 func (w *wakeups) subscribed() {
 	w.mu.Lock()
 	defer w.mu.Unlock()

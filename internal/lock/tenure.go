@@ -33,8 +33,7 @@ type tenure struct {
 	cause error // of the end, unless the key was released
 }
 
-// beginTenure begins a tenure with the waiter's lease, if the grant can still be trusted and the Locker is open. sent
-// is the time of the request.
+// beginTenure begins a tenure with the waiter's lease, if the grant, asked for at sent, is in time and the Locker is open.
 func (w *waiter) beginTenure(sent time.Time, g Grant) error {
 	l, q := w.Locker, w.queue
 	l.mu.Lock()
@@ -82,8 +81,7 @@ func (t *tenure) reenterLocked(parent, inner *Lease) bool {
 // liveLocked reports whether the current lease can be trusted. It asks the clock, because the timer may be late.
 func (t *tenure) liveLocked() bool { return !t.over && time.Now().Before(t.deadline) }
 
-// tick runs when the timer fires. Renewals run in the background, so that no request to the store delays the end of the
-// lease.
+// tick runs when the timer fires. Renewals run in the background: no request to the store delays the end of the lease.
 func (t *tenure) tick() {
 	l := t.locker
 	l.mu.Lock()
@@ -193,8 +191,7 @@ func (t *tenure) handOverLocked() bool {
 	return true
 }
 
-// endLocked takes the lease from its holder, releases the key in the store in the background, and lets the next waiter
-// ask for the key.
+// endLocked takes the lease from its holder, releases the key in the background, and lets the next waiter ask for it.
 func (t *tenure) endLocked(cause error) {
 	t.closeLocked()
 	cause = fmt.Errorf("lock %q: %w", t.claim.Key, cause)
@@ -213,7 +210,6 @@ func (t *tenure) endLocked(cause error) {
 	l.wakeNextLocked(t.queue, "")
 }
 
-// closeLocked marks the tenure as over and stops its timer.
 func (t *tenure) closeLocked() {
 	t.over = true
 	t.queue.tenure = nil

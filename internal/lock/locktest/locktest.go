@@ -27,8 +27,7 @@ import (
 
 // Harness is one started store, with its capabilities.
 type Harness struct {
-	// Connect returns a new Backend over the store, as another process would have it. The suite closes the Backend; the
-	// harness closes the client, by t.Cleanup.
+	// Connect returns a new Backend, as in another process. The suite closes the Backend; the harness closes the client.
 	Connect func(t testing.TB) lock.Backend
 
 	// Expires: if the store hears no more of a lease's holder, the lease ends after its TTL.
@@ -70,8 +69,7 @@ var rules = []struct {
 	{"GivingUpLeavesQueue", givingUpLeavesQueue},
 }
 
-// Run checks every rule against the store that start returns. If the store lacks a capability, its rules are skipped,
-// and the test names the capability.
+// Run checks every rule against the store that start returns.
 func Run(t *testing.T, start func(t *testing.T) Harness) {
 	h := start(t)
 	for _, r := range rules {

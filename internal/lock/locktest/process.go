@@ -189,11 +189,10 @@ func closing(t *testing.T, h Harness) {
 	release(t, acquire(t, ps[2], k))
 }
 
-// crashedHolder: a holder that the store hears no more of blocks the key until its TTL, or its session, has ended, and
-// no longer. By then its lease is over.
+// crashedHolder: a silent holder blocks the key until its TTL, or its session, has ended. By then its lease is over.
 func crashedHolder(t *testing.T, h Harness) {
 	need(t, h.Expires || h.Cut != nil, "Expires or Cut")
-	// Only the crashed process has a short TTL, so that the TTL of the other bounds no request of this test.
+	// Only the crashed process has a short TTL, which bounds its requests.
 	crashed, p, k := h.processes(t, 1, lock.Options{TTL: short})[0], h.processes(t, 1, lock.Options{TTL: long})[0], key(t)
 	lost := acquire(t, crashed, k)
 	crashed.tap.Cut()
@@ -226,7 +225,6 @@ func storeForgets(t *testing.T, h Harness) {
 // has lost the lease, the fence stays.
 func fenceRaised(t *testing.T, h Harness) {
 	need(t, h.Expires && h.Fences, "Expires and Fences")
-	// Only the mortal process has a short TTL, so that the TTL of the other bounds no request of this test.
 	p, mortal, k := h.processes(t, 1, lock.Options{TTL: long})[0], h.processes(t, 1, lock.Options{TTL: short})[0], key(t)
 	lease := acquire(t, p, k)
 	seen := lease.Fence() + 3_600_000_000 // an hour ahead

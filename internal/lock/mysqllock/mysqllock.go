@@ -156,9 +156,8 @@ var schema string
 // now is the database's clock, in microseconds since 1970.
 const now = "TIMESTAMPDIFF(MICROSECOND, '1970-01-01', UTC_TIMESTAMP(6))"
 
-// The statements. If a statement changes a row, it stores the row's fence by LAST_INSERT_ID, which the server returns
-// with its answer; 0 means that the WHERE matched no row. A statement sets the fence first, because the fence depends
-// on the former owner.
+// The statements. One that changes a row stores the row's fence by LAST_INSERT_ID, which the server returns with its
+// answer; 0: the WHERE matched no row. A statement sets the fence first, because the fence depends on the former owner.
 const (
 	readRow = "SELECT owner, TIMESTAMPDIFF(MICROSECOND, UTC_TIMESTAMP(6), deadline), fence FROM locks WHERE name = ?"
 
@@ -229,8 +228,7 @@ func (b *Backend) exec(ctx context.Context, statement string, args ...any) (id i
 	return result.LastInsertId()
 }
 
-// retry calls f until there is no conflict, a few times. It backs off for a random time in between, so that statements that
-// have collided do not collide again.
+// retry calls f until there is no conflict, a few times. A random back-off keeps statements from colliding again.
 func retry(ctx context.Context, f func() error) error {
 	const attempts = 8
 	for attempt := 1; ; attempt++ {
@@ -250,8 +248,7 @@ func retry(ctx context.Context, f func() error) error {
 // (ER_LOCK_DEADLOCK), or a change of the row (ER_CHECKREAD, in MariaDB with innodb_snapshot_isolation).
 func conflict(err error) bool { return locked(err) || numbered(err, 1213, 1020) }
 
-// locked reports whether another transaction has locked the row: ER_LOCK_NOWAIT in MySQL, or ER_LOCK_WAIT_TIMEOUT, which
-// MariaDB also uses for NOWAIT.
+// locked reports whether another transaction has locked the row: ER_LOCK_NOWAIT or, from MariaDB, ER_LOCK_WAIT_TIMEOUT.
 func locked(err error) bool { return numbered(err, 3572, 1205) }
 
 // numbered reports whether the server answered with an error that has one of these numbers.

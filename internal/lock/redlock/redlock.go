@@ -51,8 +51,7 @@ func Scripts() []lock.Script { return []lock.Script{acquireScript, renewScript, 
 
 const prefix = "redlock:" // of all keys
 
-// Backend is a lock.Backend over independent Redis servers, 6.2 or later, or Valkey. See the package comment for its
-// promises.
+// Backend is a lock.Backend over independent Redis servers, 6.2 or later, or Valkey.
 type Backend struct {
 	nodes []*node
 	opt   Options
@@ -64,9 +63,8 @@ type Backend struct {
 }
 
 // New returns a Backend over one client for each node. The nodes must not replicate each other, and should be an odd
-// number: four nodes tolerate no more failures than three. The caller closes the clients after the Locker. They should set
-// ContextTimeoutEnabled, so that requests end with the NodeTimeout. New panics if there are no clients or a duration is
-// too short.
+// number: four tolerate no more failures than three. The caller closes the clients after the Locker. They should set
+// ContextTimeoutEnabled: then requests end with the NodeTimeout. New panics without clients or if a duration is too short.
 func New(clients []redis.UniversalClient, o Options) *Backend {
 	o.NodeTimeout = cmp.Or(o.NodeTimeout, 50*time.Millisecond)
 	o.Delay = cmp.Or(o.Delay, 50*time.Millisecond)
@@ -109,8 +107,7 @@ func (b *Backend) Wait(ctx context.Context, _ lock.Claim, g lock.Grant) error {
 	}
 }
 
-// Renew implements lock.Backend. The fence is always 0. If too few nodes answer, the error is an ErrNoQuorum, and the lease
-// may still exist.
+// Renew implements lock.Backend. The fence is 0. ErrNoQuorum: too few nodes answered, and the lease may still exist.
 func (b *Backend) Renew(ctx context.Context, c lock.Claim) (int64, error) {
 	began := time.Now()
 	votes, err := b.ask(ctx, renewScript, c)
@@ -120,15 +117,13 @@ func (b *Backend) Renew(ctx context.Context, c lock.Claim) (int64, error) {
 	return 0, result("renew", votes, err)
 }
 
-// Release implements lock.Backend. It goes to all nodes, and goes on after a quorum has answered. ErrNoQuorum: too few
-// nodes answered.
+// Release implements lock.Backend on all nodes, even after a quorum has answered. ErrNoQuorum: too few nodes answered.
 func (b *Backend) Release(ctx context.Context, c lock.Claim) error {
 	votes, err := b.ask(ctx, releaseScript, c)
 	return result("release", votes, err)
 }
 
-// Holder implements lock.Backend. It returns the owner that holds the key on a quorum. ErrNoQuorum: too few nodes answered.
-// Since is not known.
+// Holder implements lock.Backend by a quorum. Since is not known. ErrNoQuorum: too few nodes answered.
 func (b *Backend) Holder(ctx context.Context, key string) (lock.Holder, error) {
 	voting, cancel := context.WithTimeout(ctx, b.opt.NodeTimeout)
 	defer cancel()
@@ -276,7 +271,6 @@ type node struct {
 // contender is an owner that asks for a key.
 type contender struct{ key, owner string }
 
-// answer is the answer of one node.
 type answer struct {
 	node int
 	yes  bool
@@ -310,8 +304,7 @@ func (b *Backend) send(script lock.Script, c lock.Claim) <-chan answer {
 	return answers
 }
 
-// enqueue puts a request behind the earlier requests of the same contender. The request is sent when before is closed,
-// or at once if before is nil.
+// enqueue puts a request behind the contender's earlier ones. The request is sent when before, unless nil, is closed.
 func (n *node) enqueue(c contender) (before chan struct{}, end func()) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -327,7 +320,6 @@ func (n *node) enqueue(c contender) (before chan struct{}, end func()) {
 	}
 }
 
-// holder returns the holder of a key on this node.
 func (n *node) holder(ctx context.Context, key string) (lock.Holder, error) {
 	both := n.client.TxPipeline()
 	value, ttl := both.Get(ctx, prefix+key), both.PTTL(ctx, prefix+key)

@@ -116,8 +116,7 @@ func (b *Backend) Wait(ctx context.Context, c lock.Claim, g lock.Grant) error {
 }
 
 // watch returns a channel that is closed when the node before the place's, or the session, is gone. It watches the
-// children of the node. There are never any, but this watch fires only when the node is deleted, whereas a watch of the
-// node itself also fires at each renewal.
+// children of that node: there are never any, but a watch of the node itself would also fire at each renewal.
 func (b *Backend) watch(p *place) (gone <-chan zk.Event, err error) {
 	if p.before == "" {
 		return nil, zk.ErrNoNode

@@ -24,16 +24,14 @@ var (
 	// another owner could get the key while a lease is still trusted.
 	ErrTTL = errors.New("TTL too long for the session timeout")
 
-	// ErrFence means that there is no such fence: the requested number is above the server's counter, or the counter is too
-	// large for a fence.
+	// ErrFence means that the requested fence is above the server's counter, or that the counter is too large for a fence.
 	ErrFence = errors.New("fence out of range")
 )
 
 // Options of a Backend. The zero value works.
 type Options struct {
-	// SessionTimeout is the timeout that the Backend requests for its session. A crashed holder blocks its keys for
-	// this long. It must be at least three times the Locker's TTL. A server grants 2 to 20 of its ticks, by default 4 s
-	// to 40 s. Default 30 s.
+	// SessionTimeout is the timeout that the Backend requests for its session: a crashed holder blocks its keys for this long.
+	// It must be at least 3 TTLs of the Locker. A server grants 2 to 20 ticks, by default 4 s to 40 s. Default 30 s.
 	SessionTimeout time.Duration
 
 	// Root is the path of the node below which each key has its node. It is created if it is missing. Lockers that exclude
@@ -106,8 +104,7 @@ func New(servers []string, o Options) (*Backend, error) {
 	return b, nil
 }
 
-// Close ends the session, and with it all nodes. It takes a few seconds at most. If no server can be reached, the nodes
-// stay until the session's timeout.
+// Close ends the session and its nodes, in a few seconds at most. Without a server, the nodes stay until the timeout.
 func (b *Backend) Close() error {
 	b.mu.Lock()
 	b.shut()
@@ -121,7 +118,6 @@ func (b *Backend) Close() error {
 	return nil
 }
 
-// trace calls Options.Trace after a command.
 func (b *Backend) trace(command, path, answer string, err error) {
 	if err != nil {
 		answer = err.Error()
@@ -217,7 +213,6 @@ func (b *Backend) dial(network, address string, timeout time.Duration) (net.Conn
 	return &handshake{Conn: conn, limit: time.AfterFunc(limit, func() { _ = conn.Close() }), granted: b.setSession}, nil
 }
 
-// hangUp closes the last connection, if it is still open.
 func (b *Backend) hangUp() {
 	b.mu.Lock()
 	defer b.mu.Unlock()

@@ -129,8 +129,7 @@ func (b *Backend) latest(key string) ([]string, error) {
 	return names, err
 }
 
-// makeDir creates a key's node, or the root above it if the root is missing. The key's node is a container: the server
-// removes it some time after its last child.
+// makeDir creates a key's node, a container that the server removes later, or the root above it if the root is missing.
 func (b *Backend) makeDir(dir string) error {
 	_, err := b.conn.CreateContainer(dir, nil, zk.FlagContainer, b.acl)
 	if errors.Is(err, zk.ErrNoNode) {
@@ -150,9 +149,8 @@ func (b *Backend) makeDir(dir string) error {
 	return err
 }
 
-// deleteNode deletes a node, whatever its data.
 func (b *Backend) deleteNode(node string) error {
-	err := b.conn.Delete(node, -1)
+	err := b.conn.Delete(node, -1) // whatever its data
 	b.trace("delete", node, "OK", err)
 	return err
 }
