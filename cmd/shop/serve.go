@@ -134,8 +134,7 @@ func (s *serveCommand) greeting(shop *app.Shop, temporary bool, made string) str
 	return text + "\nStop it with Ctrl-C or SIGTERM.\n"
 }
 
-// nextPort returns the default address of the operator's API: 127.0.0.1 with the port after the shop's. If the shop takes
-// a free port, so does the API.
+// nextPort returns the operator's default address: 127.0.0.1 with the next port, or a free port if the shop takes one.
 func nextPort(listen string) string {
 	_, text, _ := net.SplitHostPort(listen)
 	port, _ := strconv.Atoi(text) // Check refuses an invalid address

@@ -15,8 +15,7 @@ import (
 	"example.com/shop/internal/order"
 )
 
-// job is work for one instance at a time. Two instances at once, as after a lost lease, do no harm: each job is idempotent,
-// and the lease only saves work.
+// job is work for one instance at a time. Two at once, as after a lost lease, do no harm: each job is idempotent.
 type job struct {
 	name  string
 	every time.Duration

@@ -32,8 +32,7 @@ type Shop struct {
 	stopped  error // outcome of Shutdown
 }
 
-// Start builds a shop from its settings and serves. It waits for the database and Redis until ctx or s.StartTimeout ends.
-// Wrong settings are a UsageError.
+// Start builds a shop and serves. It waits for servers until ctx or s.StartTimeout ends. Wrong settings are a UsageError.
 func Start(ctx context.Context, s Settings, h Hooks) (*Shop, error) {
 	if err := Check(s, h); err != nil {
 		return nil, UsageError{Err: err}
@@ -140,8 +139,7 @@ func (s *Shop) shutdown(ctx context.Context) error {
 // requestTimeout allows for the wait for the lease and for the database.
 func (s Settings) requestTimeout() time.Duration { return s.LockWait + 20*time.Second }
 
-// operatorTimeout is long enough for the audit of a large shop. On MySQL, the readTimeout of the DSN, by default two
-// minutes, also limits each statement.
+// operatorTimeout allows for the audit of a large shop. MySQL also limits each statement, by the DSN's readTimeout.
 const operatorTimeout = 5 * time.Minute
 
 // server is an HTTP server and its listener.

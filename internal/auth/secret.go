@@ -60,11 +60,7 @@ func (Secret) Format(f fmt.State, _ rune) { _, _ = io.WriteString(f, "[secret]")
 // LogValue logs "[secret]".
 func (Secret) LogValue() slog.Value { return slog.StringValue("[secret]") }
 
-// tooOpen has the permissions that the file of a secret must not have: any for others, write and execute for the group.
-const tooOpen = 0o027
-
-// ReadSecretFile reads the secret from a file. It removes the end of line that editors add. The file may be a link, because
-// orchestrators use links.
+// ReadSecretFile reads the secret from a file, without the end of line that editors add. The file may be a link.
 func ReadSecretFile(path string) (Secret, error) {
 	info, err := os.Stat(path)
 	switch {
@@ -72,7 +68,7 @@ func ReadSecretFile(path string) (Secret, error) {
 		return Secret{}, fmt.Errorf("secret: %w; make one with: (umask 077; openssl rand -base64 32 > %s)", err, path)
 	case err != nil:
 		return Secret{}, fmt.Errorf("secret: %w", err)
-	case info.Mode().Perm()&tooOpen != 0:
+	case info.Mode().Perm()&0o027 != 0: // the group may read, others may nothing
 		return Secret{}, fmt.Errorf("secret: %s: other users may use the file (mode %04o): want mode 0600 or 0640: chmod 600 %[1]s",
 			path, info.Mode().Perm())
 	}

@@ -1,5 +1,4 @@
-// Package auth mints and verifies the bearer tokens that identify buyers, and keeps secrets: the secret that signs these
-// tokens, and the operator's token.
+// Package auth mints and verifies buyers' bearer tokens, and keeps the secret that signs them and the operator's token.
 //
 // A token is a JWT (RFC 7519), signed with HMAC-SHA-256 by a secret that all instances of a shop share. Its claims are:
 //

@@ -56,8 +56,7 @@ type Observer interface {
 	Order(action, outcome string)
 }
 
-// Config has what both APIs need. Orders, Store, Log and one of Buyers and Identify are required. Any other part is
-// switched off if it is left out.
+// Config is for both APIs. Orders, Store, Log and one of Buyers and Identify are required. Other parts may be left out.
 type Config struct {
 	Orders Orders
 	Store  Store

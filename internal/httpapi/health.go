@@ -46,8 +46,7 @@ func (a *api) readyz(c *call) (int, any, error) {
 }
 
 // Check checks a server. The shop is ready if the server can do its part of an order, or if the check is Optional. Try is
-// called by one goroutine at a time, at most once a second, and returns when ctx ends. Its error names the server and the
-// reason.
+// called by one goroutine at a time, at most once a second, and returns when ctx ends. Its error names the server.
 type Check struct {
 	Name     string
 	Optional bool
@@ -71,8 +70,7 @@ type readiness struct {
 	result  error         // of the last round
 }
 
-// check returns the optional checks that failed, and an errNotReady if another check failed. A round goes on even if the
-// client that began it disconnects.
+// check returns the failed optional checks, and an errNotReady if another failed. A round goes on without its client.
 func (r *readiness) check(ctx context.Context) (without []string, err error) {
 	r.turn <- struct{}{}
 	defer func() { <-r.turn }()

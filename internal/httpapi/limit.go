@@ -13,8 +13,7 @@ import (
 )
 
 const (
-	// burstSeconds is the size of a bucket, in seconds of requests. With a limit of ten requests per second, a program
-	// may send fifty requests at once.
+	// burstSeconds is the size of a bucket, in seconds of requests: with ten per second, fifty requests may be sent at once.
 	burstSeconds = 5
 
 	// refusalPause delays the refusal of a buyer with too many requests in progress. Otherwise, connections that ask

@@ -52,8 +52,7 @@ type call struct {
 	refund  bool   // the payment must be refunded
 }
 
-// value returns a header's value, empty if it is absent. It joins the values of a repeated header by a line break, which
-// every check of a value refuses.
+// value returns a header's value, empty if it is absent. A line break, which every check refuses, joins repeated values.
 func (c *call) value(header string) string {
 	return strings.Join(c.Request.Header.Values(header), "\n")
 }
@@ -111,8 +110,7 @@ type reads struct {
 }
 
 const (
-	// readsAtOnce is the number of reads of a route that run at a time. The reads of all four routes leave a quarter of the
-	// connections to the database for orders.
+	// readsAtOnce reads of a route run at a time: all four routes leave a quarter of the database's connections for orders.
 	readsAtOnce = 6
 
 	// readShare divides MaxInFlight: each route's reads have an eighth, and the reads of all four routes have half.
@@ -226,8 +224,7 @@ func (a *api) identify(c *call) (err error) {
 // inAPI reports whether the limits and the check of the URL apply. Health checks, scrapes and profiles are exempt.
 func (c *call) inAPI() bool { return strings.HasPrefix(c.route.path, "/v1/") }
 
-// check refuses repeated headers, impossible names of SKUs and ids of orders, and unknown or repeated query parameters: a
-// mistyped filter must not be ignored.
+// check refuses repeated headers, impossible names and ids, and unknown (mistyped) or repeated query parameters.
 func check(c *call) error {
 	for _, header := range []string{headerKey, "Content-Type"} {
 		if n := len(c.Request.Header.Values(header)); n > 1 {
@@ -272,8 +269,7 @@ const maxBody = 64 << 10
 // noBody is for calls without a body. Some clients send an empty object, which is allowed.
 type noBody struct{}
 
-// decode reads the body, JSON in UTF-8, into the struct that v points to. It accepts one object, without unknown or
-// repeated fields and without null.
+// decode reads the body, a JSON object in UTF-8 without unknown fields, repeated fields or null, into the struct at v.
 func decode(c *call, v any) error {
 	body, err := io.ReadAll(http.MaxBytesReader(c.Writer, c.Request.Body, maxBody))
 	_, tooLarge := errors.AsType[*http.MaxBytesError](err)
@@ -300,8 +296,7 @@ func decode(c *call, v any) error {
 	return nil
 }
 
-// strictly refuses unknown fields, and null at any depth. json refuses repeated fields, "SKU" for "sku", and invalid
-// UTF-8.
+// strictly refuses unknown fields and any null. json refuses repeated fields, "SKU" for "sku", and invalid UTF-8.
 var strictly = strictjson.JoinOptions( //nolint:gochecknoglobals // a constant
 	strictjson.RejectUnknownMembers(true),
 	strictjson.WithUnmarshalers(strictjson.UnmarshalFromFunc(func(d *jsontext.Decoder, _ any) error {

@@ -30,8 +30,7 @@ type Traces struct {
 	provider *sdk.TracerProvider
 }
 
-// StartTraces returns Traces that go to exporter. version is the program's version. An invalid variable is an error; a
-// collector that does not answer is not.
+// StartTraces returns Traces that go to exporter. An invalid variable is an error; a silent collector is not.
 func StartTraces(ctx context.Context, exporter sdk.SpanExporter, version string) (*Traces, error) {
 	about, err := resource.New(ctx,
 		resource.WithTelemetrySDK(),
@@ -116,8 +115,7 @@ func (t *Traces) Database(system string) func(driver.Connector) *sql.DB {
 	}
 }
 
-// Share is for a step that serves several requests. The step's spans are below the span of ctx, so Share links the span of
-// each request to it.
+// Share is for a step that serves several requests. Its spans are below the span of ctx, to which Share links each request.
 func (t *Traces) Share(ctx context.Context, requests []context.Context) context.Context {
 	shown := trace.LinkFromContext(ctx)
 	for _, request := range requests {

@@ -70,8 +70,7 @@ var (
 	// ErrBuyerLocked means that another transaction has locked the row of the buyer. Replaying sells again.
 	ErrBuyerLocked = fmt.Errorf("%w: another order of the buyer is being placed", ErrBusy)
 
-	// ErrStaleFence means that the stock row was written under the same or a higher fence: the holder of the lower
-	// fence may no longer hold the lease.
+	// ErrStaleFence means that the row has the same or a higher fence: the caller may have lost the lease.
 	ErrStaleFence = &Error{Code: "stale-fence", Text: "stale fence"}
 
 	// ErrUnknownOutcome means that the answer to a COMMIT was lost: the change was made in full or not at all.
@@ -84,8 +83,7 @@ var (
 	ErrExists  = &Error{Code: "sku-exists", Text: "SKU exists already"}
 	ErrNothing = errors.New("nothing to commit") // rolls back a transaction
 
-	// ErrKeyTaken means that the row of an idempotency key already exists. Replaying, a batch or the end of an order
-	// turns it into a replay or ErrKeyReused.
+	// ErrKeyTaken means that the row of an idempotency key exists. The answer is then a replay or ErrKeyReused.
 	ErrKeyTaken = &Error{Code: "key-taken", Text: "idempotency key is taken"}
 
 	// ErrNotReserved means that fewer units are reserved than an order holds: the level is wrong, as after a lost update.

@@ -27,9 +27,8 @@ type Ended struct {
 	Replayed bool
 }
 
-// Pay makes the buyer's pending order paid, without a payment, as in a demonstration: its units become sold. If the
-// order is already paid, Pay returns it as it is, so that repeating the request is safe, whatever the first answer was.
-// A refusal leaves the key free.
+// Pay makes the buyer's pending order paid, without a payment, as in a demonstration: its units become sold. If the order
+// is already paid, Pay returns it as it is, so that repeating the request is safe. A refusal leaves the key free.
 //
 // Errors: ErrNotFound, ErrExpired, ErrState, ErrBusy, ErrUnknownOutcome; with a key also ErrKeyInvalid, ErrKeyReused,
 // ErrInProgress.
@@ -113,7 +112,6 @@ func (s *Service) endReplay(ctx context.Context, e Ending) (Ended, error) {
 	return Ended{Order: used.Order, Replayed: true}, nil
 }
 
-// endAs ends an order.
 func (s *Service) endAs(ctx context.Context, e Ending) (Ended, error) {
 	as := e.As
 	e = s.endWithRetry(ctx, e)

@@ -145,8 +145,7 @@ func (r Request) merged() []Line {
 	return lines
 }
 
-// CheckKey returns ErrKeyMissing for an empty idempotency key, and ErrKeyInvalid for a key that is not printable ASCII
-// or is longer than MaxKey.
+// CheckKey returns ErrKeyMissing for an empty key, and ErrKeyInvalid for a key that is too long or not printable ASCII.
 func CheckKey(key string) error {
 	switch {
 	case key == "":
@@ -159,8 +158,7 @@ func CheckKey(key string) error {
 	return nil
 }
 
-// CheckBuyer returns ErrBuyer for an invalid buyer's name. A valid name has 1 to 64 letters, digits, '.', '_', '@' and
-// '-', and begins with a letter or a digit.
+// CheckBuyer returns ErrBuyer unless a name has 1 to 64 letters, digits, '.', '_', '@', '-', the first a letter or digit.
 func CheckBuyer(name string) error {
 	if !buyerRule.MatchString(name) {
 		return &Error{Code: ErrBuyer.Code, Text: fmt.Sprintf(
@@ -176,8 +174,7 @@ type Draft struct {
 	Order              // without prices and times until Price sets them
 	Fingerprint string // of the request
 
-	// Think is the time for which a strategy pauses between reading the stock and writing it, to make races show. In
-	// production it is 0.
+	// Think is the pause of a strategy between reading the stock and writing it, to make races show; 0 in production.
 	Think time.Duration
 
 	Replayed bool // set by Replay: an earlier request placed the order
@@ -194,8 +191,7 @@ func Fingerprint(lines []Line) string {
 	return hex.EncodeToString(h.Sum(nil))
 }
 
-// Price sets the prices and times of the draft from the levels. SKUs in two currencies are ErrInvalid. A SKU that the
-// levels lack is ErrUnknownSKU.
+// Price sets the draft's prices and times. SKUs in two currencies are ErrInvalid; a SKU without a level is ErrUnknownSKU.
 func (d *Draft) Price(levels Levels) error {
 	lines := slices.Clone(d.Lines) // an error changes nothing
 	total := stock.Money{Currency: levels.SKUs[lines[0].SKU].Price.Currency}
@@ -259,8 +255,7 @@ func (l Levels) Cover(d *Draft) error {
 	return nil
 }
 
-// Limits are the limits per buyer that a transaction checks when it places orders. The limits on units come from the levels
-// by which the orders were priced.
+// Limits are a transaction's limits per buyer. The limits on units come from the levels by which the orders were priced.
 type Limits struct {
 	MaxOpen int // pending orders of a buyer; 0 for no limit
 
@@ -277,8 +272,7 @@ func (l *Limits) CountOpen(tx Tx, buyers ...string) (err error) {
 	return err
 }
 
-// CountBought counts the units of limited SKUs that the buyers of the orders already have. The caller has locked the
-// rows of the stock.
+// CountBought counts the limited units that the buyers of the orders already have. The caller has locked the stock rows.
 func (l *Limits) CountBought(tx Tx, levels Levels, orders ...Order) (err error) {
 	l.levels = levels
 	l.bought, err = tx.Bought(slices.Collect(maps.Keys(levels.Limited(1, orders...)))...)

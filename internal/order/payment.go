@@ -11,8 +11,7 @@ import (
 	"example.com/shop/internal/stock"
 )
 
-// OwnWord begins the id of the payment that is recorded when a buyer pays without a payment service. The order's id
-// follows.
+// OwnWord and an order's id are the id of the payment that is recorded when a buyer pays without a payment service.
 const OwnWord = "buyer:"
 
 // Payment is a payment of a buyer for an order, as the payment provider reports it. It is on record for ever, under the
@@ -22,8 +21,7 @@ type Payment struct {
 	OrderID string      `json:"order_id"`
 	Amount  stock.Money `json:"amount"`
 
-	// Refusal is the code of the reason why the payment does not pay its order and must be refunded. It is empty for the
-	// payment that paid the order.
+	// Refusal is the code of the reason why the payment must be refunded; empty for the payment that paid the order.
 	Refusal string `json:"refusal,omitempty"`
 
 	RecordedAt time.Time `json:"created_at"`           // UTC, by the database's clock

@@ -27,8 +27,7 @@ type Config struct {
 	Hold      time.Duration // time for which an unpaid order holds its units; 0 means DefaultHold
 	Extension time.Duration // time by which a hold is extended; 0 means DefaultHold
 
-	// ExpireDue calls OnLag with the delay of the oldest due order, by this process's clock, or 0 if no order is due. OnLag
-	// may be nil.
+	// ExpireDue calls OnLag, unless it is nil, with the delay of the oldest due order, by this process's clock; 0 for none.
 	OnLag func(time.Duration)
 }
 
@@ -49,8 +48,7 @@ func New(c Config) *Service {
 }
 
 // Place places an order. Repeating a request with the same key is safe, whatever the first answer was. replayed means
-// that an earlier request placed the order. A replay returns the order as it was placed, pending, even if it has ended
-// since; Order returns the current status.
+// that an earlier request placed the order, which is returned as it was placed, even if it has ended since.
 //
 // Errors: the errors of Request.Validate and of the Strategy, and from the lock lock.ErrNotAcquired, lock.ErrNoAnswer and
 // lock.ErrLost.
@@ -88,9 +86,8 @@ func (s *Service) lookUp(ctx context.Context, lines []Line) error {
 	return nil
 }
 
-// Replaying is a Strategy that adds replays to Next. If the key of a request is on record, the answer is the order of
-// the key. Otherwise Next sells the order, and again after ErrChanged and, for 5 s, after ErrBuyerLocked. For a known
-// key, Next alone returns ErrKeyTaken.
+// Replaying is a Strategy that adds replays to Next. If the key of a request is on record, the answer is the order of the
+// key. Otherwise Next sells the order, and again after ErrChanged and, for 5 s, after ErrBuyerLocked.
 type Replaying struct {
 	Store Store
 	Next  Strategy

@@ -10,21 +10,18 @@ import (
 // Store keeps orders and stock. *store.Store implements it. If the database does not answer, a read returns ErrBusy.
 //
 // If a Store answers that units, a SKU or an order are missing, they are missing. If the answer may come from a server
-// that was replaced and has not noticed, the Store returns ErrBusy instead. The same holds for the error that ends a
-// transaction.
+// that was replaced and has not noticed, the Store returns ErrBusy, also as the error that ends a transaction.
 type Store interface {
 	// Levels returns the SKUs of these lines. ErrUnknownSKU names the first SKU that does not exist.
 	Levels(ctx context.Context, lines ...Line) (Levels, error)
 
-	// InTx runs fn in one transaction, and commits it if fn returns nil. If fn fails, InTx rolls back and returns the error
-	// as it is. After a deadlock, InTx runs fn again, a few times. On MySQL, the COMMIT ignores the cancellation of ctx; on
-	// SQLite, a cancelled COMMIT is rolled back. ErrBusy: nothing was changed. fn returns ErrNothing if it has nothing to
-	// commit.
+	// InTx runs fn in one transaction, and commits if fn returns nil. If fn fails, InTx rolls back and returns fn's error.
+	// After a deadlock, InTx runs fn again, a few times. On MySQL, the COMMIT ignores the cancellation of ctx; on SQLite, a
+	// cancelled COMMIT is rolled back. ErrBusy: nothing was changed. fn returns ErrNothing if it has nothing to commit.
 	//
-	// If the answer to the COMMIT is lost, InTx finds out on another connection whether the COMMIT was done: it writes
-	// the idempotency key of an order that the transaction has placed, which waits for that transaction. If the COMMIT
-	// was done, InTx returns nil; if not, fn runs again. If InTx cannot find out, or no order was placed, it returns
-	// ErrUnknownOutcome.
+	// If the answer to the COMMIT is lost, InTx finds out on another connection whether the COMMIT was done: it writes the
+	// idempotency key of an order that the transaction has placed, which waits for that transaction. Then InTx returns nil,
+	// or runs fn again. If InTx cannot find out, or no order was placed, it returns ErrUnknownOutcome.
 	InTx(ctx context.Context, fn func(Tx) error) error
 
 	// UsedKeys returns the keys that are on record.
@@ -33,8 +30,7 @@ type Store interface {
 	// Orders returns the existing orders with these ids, of any buyer, in no particular order.
 	Orders(ctx context.Context, ids ...string) ([]Order, error)
 
-	// OfBuyer returns at most limit of the buyer's orders, the latest first. If before is not empty, it returns the orders
-	// whose ids sort before that id.
+	// OfBuyer returns at most limit of the buyer's orders, the latest first; with before, only ids that sort before it.
 	OfBuyer(ctx context.Context, buyer, before string, limit int) ([]Order, error)
 
 	// Due returns at most limit orders that are pending and due by the database's clock, sorted by ExpiresAt and ID. It
@@ -42,8 +38,7 @@ type Store interface {
 	Due(ctx context.Context, after Order, limit int) ([]Order, error)
 }
 
-// Tx is one attempt of a transaction. After a failed call, the transaction may still be open: the caller must return the
-// error, so that InTx rolls back.
+// Tx is one attempt of a transaction. A failed call may leave it open: the caller must return the error, to roll back.
 type Tx interface {
 	// ClaimKeys writes the rows of idempotency keys, each for the ID of an order, in the order of their primary keys. It
 	// returns the keys that are already on record. ErrInProgress: another transaction holds a key for longer than the
@@ -67,15 +62,13 @@ type Tx interface {
 	// Then it leaves out the SKUs whose rows another transaction has locked.
 	TryLevels(skus []string, within time.Duration) (Levels, error)
 
-	// Take moves units from available to reserved. ErrSoldOut, ErrStaleFence, ErrChanged or ErrUnknownSKU: nothing was
-	// moved.
+	// Take moves units from available to reserved. ErrSoldOut, ErrStaleFence, ErrChanged, ErrUnknownSKU: nothing was moved.
 	Take(mode stock.TakeMode, t stock.Take) error
 
 	// Open counts the pending orders of these buyers. The count is exact after LockBuyers.
 	Open(buyers ...string) (map[string]OpenOrders, error)
 
-	// Bought returns the units of limited SKUs in the pending and paid orders of buyers. The caller has locked the
-	// SKUs' rows.
+	// Bought returns the units of limited SKUs in buyers' pending and paid orders. The caller has locked the SKUs' rows.
 	Bought(of ...BuyerSKU) (map[BuyerSKU]int64, error)
 
 	// AddBought adds to the numbers that Bought returns: units of placed orders or, negative, of orders that are

@@ -65,8 +65,7 @@ func NewSKU(name string, price Money, units int64, now time.Time) (SKU, error) {
 	return SKU{Name: name, Price: price, Level: Supply.Change(units), CreatedAt: now.UTC()}, nil
 }
 
-// ValidName reports whether a SKU may be called name: 1 to 64 small letters, digits, '.', '_' and '-', the first a
-// letter or a digit.
+// ValidName reports whether a SKU may be called name: 1 to 64 of a-z, 0-9, '.', '_', '-', the first a letter or digit.
 func ValidName(name string) bool { return nameRule.MatchString(name) }
 
 var nameRule = regexp.MustCompile(`^[a-z0-9][a-z0-9._-]{0,63}$`)
@@ -96,8 +95,7 @@ const (
 	Release Kind = "release" // the reservation ends without one: from Reserved back to Available
 )
 
-// Movement is one row of the append-only ledger: a change of a SKU's level, with its order and fence. Its JSON is what the
-// API shows in the ledger of the SKU.
+// Movement is one row of the append-only ledger: a change of a SKU's level. Its JSON is what the API shows.
 type Movement struct {
 	ID      string    `json:"id"` // UUIDv7
 	SKU     string    `json:"-"`

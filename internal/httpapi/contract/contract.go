@@ -133,8 +133,7 @@ func (c *Contract) fallback(status int, response string) *openapi3.Operation {
 	return &openapi3.Operation{Responses: responses}
 }
 
-// match compares a path of the document with the path of a request, as the router does: only the last parameter may not be
-// empty.
+// match compares a path of the document with a request's, as the router does: only the last parameter may not be empty.
 func match(template, path string) bool {
 	wanted, parts := strings.Split(template, "/"), strings.Split(path, "/")
 	return slices.EqualFunc(wanted, parts, func(want, part string) bool {

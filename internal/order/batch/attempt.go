@@ -24,8 +24,7 @@ type batch struct {
 	lockedByOthers []string               // SKUs whose row another transaction has locked
 }
 
-// errRead rolls back an attempt that only reads. Unlike order.ErrNothing, it refuses no request, so that the store has
-// nothing to confirm.
+// errRead rolls back an attempt that only reads. Unlike after order.ErrNothing, there is nothing to confirm.
 var errRead = errors.New("nothing is decided")
 
 // inTx runs do in a transaction, and again after a deadlock. It returns the last attempt. Without an error, this attempt is
@@ -192,7 +191,6 @@ func (b *batch) orders() []order.Order {
 	return order.Map(b.requests, func(r *request) order.Order { return *r.order })
 }
 
-// lines returns the lines of all orders.
 func (b *batch) lines() []order.Line {
 	return slices.Concat(order.Map(b.requests, func(r *request) []order.Line { return r.order.Lines })...)
 }
@@ -204,7 +202,6 @@ func (b *batch) skus() []string {
 	return slices.Compact(names)
 }
 
-// movements returns the ledger's rows for the orders' units.
 func (b *batch) movements(at time.Time) []stock.Movement {
 	return slices.Concat(order.Map(b.requests, func(r *request) []stock.Movement {
 		return r.order.Movements(r.kind(), b.fences, at)

@@ -119,8 +119,7 @@ func (b *batch) predict(levels order.Levels, limits order.Limits) (orders []orde
 	return orders
 }
 
-// mend compares the predicted orders with the decided ones. It returns the ids of the wrong orders, to delete, and the
-// missing orders, to write.
+// mend compares predicted orders with decided ones. It returns the ids of wrong orders, to delete, and missing orders.
 func (b *batch) mend() (wrong []string, missing []order.Order) {
 	for _, o := range b.orders() {
 		early, written := b.early[o.ID]
@@ -146,8 +145,7 @@ func (s *Seller) recall(skus []string) order.Levels {
 	return levels
 }
 
-// decide refuses the orders that cannot be placed. The rows are locked. Each order takes its units before the orders
-// behind it are decided.
+// decide refuses the orders that cannot be placed. Each order takes its units before the orders behind it are decided.
 func (b *batch) decide(limits order.Limits) {
 	b.keep(func(r *request) bool {
 		r.refusal = b.refusal(r, limits)
@@ -172,8 +170,7 @@ func (b *batch) refusal(r *request, limits order.Limits) error {
 	return limits.Over(r.draft.Order)
 }
 
-// refuse answers the buyers of SKUs that were sold out. If units are available again, and the key is not on record, the
-// request moves to the queue selling.
+// refuse answers buyers of sold-out SKUs. If units are available again, a new request moves to the queue selling.
 //
 // refuse reads the stock before the keys: if an earlier request of a buyer took the last units, its key is on record.
 func (s *Seller) refuse(buyers []*request) error {
