@@ -76,7 +76,8 @@ type Settings struct {
 	SweepEvery time.Duration `kong:"-"`
 }
 
-// Default returns the settings without flags and environment variables. There is no database: set Data or MySQL.
+// Default returns the settings without flags and environment variables. The locks are in this process. There is no
+// database: set Data or MySQL.
 func Default() Settings {
 	var s Settings
 	parser := kong.Must(&s, kong.PostBuild(func(k *kong.Kong) error {

@@ -16,7 +16,8 @@ var (
 	// ErrReleased is the cause of a lease's context after Release.
 	ErrReleased = errors.New("lease released")
 
-	// ErrTimeout means that the wait exceeded Options.MaxWait or the deadline of the caller's ctx, whose error is joined.
+	// ErrTimeout means that the wait took longer than Options.MaxWait or than the deadline of the caller's context, whose
+	// error is then joined.
 	ErrTimeout = errors.New("waited too long")
 
 	// ErrNoAnswer means that the store did not answer a request in time.

@@ -56,7 +56,8 @@ func newScript(name, source string) Script {
 		fenceMemory.Milliseconds(), reservation.Milliseconds(), fenceGap, memorySource, source)), name, source}
 }
 
-// Redis is a Backend that keeps leases in Redis 6.2 or later, or Valkey: a single server, Sentinel or Cluster.
+// Redis is a Backend that keeps leases in Redis 6.2 or later, or Valkey: a single server, Sentinel or Cluster. See the
+// package comment for its promises.
 //
 // A key is a string with a TTL. It has the fence, the owner, whether others wait, and the owner that released the key
 // last. The waiters are in a sorted set beside the key, in the same slot. A release passes the key to the first waiter,

@@ -112,7 +112,8 @@ func (w *wakeups) subscribe() {
 	}
 }
 
-// receive handles messages until the connection fails or a ping has no answer. worked: the subscription was confirmed.
+// receive handles messages until the connection fails or a ping has no answer. It reports whether the subscription was
+// confirmed.
 func (w *wakeups) receive(sub *redis.PubSub) (worked bool) {
 	pinged := false
 	for {

@@ -69,7 +69,8 @@ var rules = []struct {
 	{"GivingUpLeavesQueue", givingUpLeavesQueue},
 }
 
-// Run checks every rule against the store that start returns.
+// Run checks every rule against the store that start returns. If the store lacks a capability, its rules are skipped,
+// and the test names the capability.
 func Run(t *testing.T, start func(t *testing.T) Harness) {
 	h := start(t)
 	for _, r := range rules {

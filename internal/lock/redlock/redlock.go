@@ -51,7 +51,8 @@ func Scripts() []lock.Script { return []lock.Script{acquireScript, renewScript, 
 
 const prefix = "redlock:" // of all keys
 
-// Backend is a lock.Backend over independent Redis servers, 6.2 or later, or Valkey.
+// Backend is a lock.Backend over independent Redis servers, 6.2 or later, or Valkey. See the package comment for its
+// promises.
 type Backend struct {
 	nodes []*node
 	opt   Options
