@@ -94,7 +94,7 @@ func TestUI_race(t *testing.T) {
 	browser.awaitText("#status", "Done: ")
 	browser.await(`document.querySelectorAll("#result .strategy").length === 2`)
 	said := browser.text(`document.getElementById("status").textContent`)
-	if !regexp.MustCompile(`^Done: none oversold by \d+, redis correct\.$`).MatchString(said) {
+	if !regexp.MustCompile(`^Done: none: oversold by \d+, redis: correct\.$`).MatchString(said) {
 		t.Errorf("verdict: got %q, want none oversold and redis correct", said)
 	}
 	result := browser.text(`document.getElementById("verdict").innerText + document.getElementById("result").innerText`)
@@ -312,7 +312,7 @@ func TestPage_race(t *testing.T) {
 	p.awaitText("#rows .word", "over by 1")
 	over("12.30%") // one unit, on a scale that has room beyond the seven
 	close(sell)
-	p.awaitText("#status", "Done: none oversold by 2.")
+	p.awaitText("#status", "Done: none: oversold by 2.")
 	p.awaitText("#verdict .outcome .word", "✕ oversold by 2")
 
 	link := p.text(`document.getElementById("link").hash`)

@@ -177,7 +177,7 @@ func soldOverTime(r result.Report, language string) picture {
 	p := picture{
 		Title: lang.Text(language, "Units sold over time"), Lead: r.Run.Lead(language), Holds: true,
 		Across: lang.Text(language, "seconds since all buyers were released"), Down: lang.Text(language, "units in orders"),
-		Beyond: lang.Text(language, "above the line: sold, but never there"),
+		Beyond: lang.Text(language, "above the line: sold, but never supplied"),
 	}
 	var most int64
 	for _, s := range r.Strategies {

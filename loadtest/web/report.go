@@ -206,7 +206,7 @@ func newTimeline(all []crowd.Request, pair []int, language string) *timeline {
 func sentence(all []crowd.Request, pair []int, language string) string {
 	if len(pair) > 0 {
 		a, b := all[pair[0]], all[pair[1]]
-		return lang.Text(language, "%s and %s both read %s and both wrote %s: what one of them took is not subtracted.",
+		return lang.Text(language, "%s and %s both read %s and both wrote %s: only one of the two units is subtracted.",
 			a.Buyer, b.Buyer, humanize.Comma(a.Seen), humanize.Comma(*a.Wrote))
 	}
 	read := map[int64]int64{}

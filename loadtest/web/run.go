@@ -88,7 +88,7 @@ func (r *run) hold(lab Lab, free func()) {
 			continue
 		}
 		if r.choice.Together && len(r.races) > 1 {
-			one.result.Notes = append(one.result.Notes, "raced at the same time as the other strategies, which slows each of them")
+			one.result.Notes = append(one.result.Notes, "raced at the same time as the other strategies, so each of them was slower")
 		}
 		r.report.Strategies = append(r.report.Strategies, one.result)
 	}
@@ -195,7 +195,7 @@ func (r *run) status(language string) string {
 		if one.Phase == done {
 			text = wordOf(one.result, language).Text
 		}
-		words = append(words, one.Name+" "+text)
+		words = append(words, lang.Text(language, "%s: %s", one.Name, text))
 	}
 	format := map[string]string{done: "Done: %s.", failed: "Failed: %s.", stopped: "Stopped: %s."}[r.phase]
 	return lang.Text(language, format, strings.Join(words, lang.Text(language, ", ")))

@@ -164,7 +164,7 @@ func TestServer_one_run_at_a_time(t *testing.T) {
 	if status, body := s.ask(t, http.MethodPost, "/stop", ""); status != http.StatusNoContent {
 		t.Errorf("stop: got %d %s, want 204", status, body)
 	}
-	if got, want := s.finish(t).Status, "Stopped: none stopped, redis stopped."; got != want {
+	if got, want := s.finish(t).Status, "Stopped: none: stopped, redis: stopped."; got != want {
 		t.Errorf("got %q, want %q", got, want)
 	}
 	if status, body := s.ask(t, http.MethodPost, "/run", choice); status != http.StatusAccepted || body != `{"run":2}` {
@@ -215,7 +215,7 @@ func TestServer_report(t *testing.T) {
 	s := open(t, newLab())
 	s.ask(t, http.MethodPost, "/run", choice)
 	got := s.finish(t)
-	if got.Status != "Done: none oversold by 2, redis oversold by 2." || !got.Result || got.Races[0].Orders != 9 {
+	if got.Status != "Done: none: oversold by 2, redis: oversold by 2." || !got.Result || got.Races[0].Orders != 9 {
 		t.Errorf("state: got %+v, want both oversold", got)
 	}
 	for path, want := range map[string]string{
@@ -250,7 +250,7 @@ func TestServer_failed_race(t *testing.T) {
 	}))
 	s.ask(t, http.MethodPost, "/run", choice)
 	got := s.finish(t)
-	if got.Status != "Failed: none failed, redis oversold by 2." || got.Races[0].Failure != "no disk" {
+	if got.Status != "Failed: none: failed, redis: oversold by 2." || got.Races[0].Failure != "no disk" {
 		t.Errorf("got %+v, want the failure of one and the result of the other", got)
 	}
 	if _, body := s.ask(t, http.MethodGet, "/runs/1/report.json", ""); !strings.Contains(body, `"reason": "no disk"`) {
