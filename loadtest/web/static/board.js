@@ -1,9 +1,12 @@
 // The board: what each buyer has done, believes and does next, and what none of them sees.
 import { gap, t } from "./text.js";
 
-const template = (id) => document.getElementById(id).content.firstElementChild.cloneNode(true);
+const template = (id) => /** @type {Found} */ (document.getElementById(id).content.firstElementChild.cloneNode(true));
 
 export class Board {
+  /** @type {Position} */ position; // that is shown
+  turn = "";
+
   // A board at the end of a place. With doAct, each buyer has buttons, and doAct gets the act of one that is pressed.
   constructor(place, doAct) {
     this.root = template("board");
@@ -20,26 +23,26 @@ export class Board {
 
   // show draws a position. names are all buyers, of whom some may not have come yet; turn is whose line is shown; step is the
   // number of the newest act. What would answer a question is covered while it is open.
-  show(position, { title, step = position.acts.length, names = position.buyers.map(({ name }) => name), turn = actor(position.acts.at(-1)), covered }) {
+  show(/** @type {Position} */ position, { title, step = position.acts.length, names = position.buyers.map(({ name }) => name), turn = actor(position.acts.at(-1)), covered = false }) {
     [this.position, this.turn] = [position, turn];
     this.root.hidden = false;
     this.find(".title").textContent = title;
     const fact = (name, text) => { this.find(`.${name}`).textContent = covered ? t("covered") : text; };
-    fact("stock", t(position.stock.fence > 0 ? "available {available}, reserved {reserved}, fence {fence}"
+    fact("stock", t(Number(position.stock.fence) > 0 ? "available {available}, reserved {reserved}, fence {fence}"
       : "available {available}, reserved {reserved}", position.stock));
     fact("sold", t("{sold} sold of {units}", position));
     fact("lock", lockOf(position));
     this.find(".locks").textContent = t({ memory: "Mutexes", count: "Taken from the count", hold: "On hold" }[position.lock_name] ?? "Lock");
     this.find(".sold").classList.toggle("bad", position.sold > position.units);
     if (Object.keys(this.cards).join() !== names.join()) this.deal(names);
-    names.forEach((name, i) => this.fill(this.cards[name], buyerOf(position, name), name === turn, covered));
+    for (const name of names) this.fill(this.cards[name], buyerOf(position, name), name === turn, covered);
     this.root.classList.toggle("asks", Boolean(covered));
     this.tell(position, names, step);
     this.showCode(position);
   }
 
   // tell lists what has happened.
-  tell(position, names, step) {
+  tell(/** @type {Position} */ position, names, step) {
     const events = this.find(".events");
     events.dataset.buyers = names.length;
     const hidden = folded(position);
@@ -79,7 +82,7 @@ export class Board {
     this.find(".buyers").replaceChildren(...Object.values(this.cards));
   }
 
-  fill(card, buyer, turn, covered) {
+  fill(card, /** @type {Buyer} */ buyer, turn, covered) {
     const { name, state } = buyer;
     const ended = state === "done" || state === "died";
     card.classList.toggle("turn", turn);
@@ -97,7 +100,7 @@ export class Board {
   }
 
   // learn adds the functions in which buyers have stood to the source that is shown.
-  async learn({ strategy, lines: seen }) {
+  async learn(/** @type {Position} */ { strategy, lines: seen }) {
     const code = this.find(".code");
     if (code.dataset.strategy !== strategy) code.replaceChildren();
     code.dataset.strategy = strategy;
@@ -119,7 +122,7 @@ export class Board {
   }
 
   // showCode marks where each buyer stands in the source.
-  async showCode(position) {
+  async showCode(/** @type {Position} */ position) {
     await this.learn(position);
     if (position !== this.position) return;
     const code = this.find(".code");
@@ -149,12 +152,13 @@ export function actor(act = "A") {
   return act.at(-1).toUpperCase();
 }
 
-function buyerOf(position, name) {
+/** @returns {Buyer} */
+function buyerOf(/** @type {Position} */ position, name) {
   return position.buyers.find((buyer) => buyer.name === name) ?? { name, state: "ready", next: "" };
 }
 
 // said is what the last act has come to, as a sentence.
-export function said(position) {
+export function said(/** @type {Position} */ position) {
   const n = position.acts.length;
   const hidden = folded(position);
   const news = position.events.filter((event) => event.act === n - 1 && !hidden.has(event));
@@ -162,7 +166,7 @@ export function said(position) {
 }
 
 // folded returns the events that say nothing of who gets the unit. Of each act, one at least is shown.
-function folded({ events }) {
+function folded(/** @type {Position} */ { events }) {
   const told = new Set(events.filter((event) => !event.noise).map((event) => event.act));
   return new Set(events.filter((event) => {
     if (!event.noise || event.act < 0 || told.has(event.act)) return event.noise;
@@ -171,7 +175,7 @@ function folded({ events }) {
   }));
 }
 
-function row(position, hidden, event, i, names, step) {
+function row(/** @type {Position} */ position, hidden, /** @type {PlayedEvent} */ event, i, names, step) {
   const item = made("li", `${event.kind} ${event.actor}`, "");
   item.dataset.column = names.indexOf(event.actor) + 1;
   item.classList.toggle("noise", hidden.has(event));
@@ -192,7 +196,7 @@ function row(position, hidden, event, i, names, step) {
 }
 
 // wordsOf is who does something, unless it is nobody's, and what: translated, unless it is sent to a server.
-function wordsOf({ actor: who, kind, text }) {
+function wordsOf(/** @type {PlayedEvent} */ { actor: who, kind, text }) {
   return [text === "the lock runs out" ? "" : t("{who}: ", { who }), t(kind === "step" ? text.replaceAll("-", " ") : text)];
 }
 
@@ -203,7 +207,7 @@ function answerOf(answer) {
 }
 
 // lockOf is what the lock's store has of it or, where it does not name a holder, which buyers hold something.
-function lockOf({ lock, lock_name, buyers, over }) {
+function lockOf(/** @type {Position} */ { lock, lock_name, buyers, over }) {
   if (lock?.owner) {
     const name = lock.holders.join(t(", ")) || t(lock.owner);
     if (!lock.ttl_ms) return t("{name}: without end", { name });
@@ -214,18 +218,18 @@ function lockOf({ lock, lock_name, buyers, over }) {
   return held.join(t("; ")) || t({ count: "nothing", hold: "nothing" }[lock_name] ?? "free");
 }
 
-function stateOf({ state, answer }, over) {
+function stateOf(/** @type {Buyer} */ { state, answer }, over) {
   return t({ ready: "can go on", waits: over ? "waits for ever" : "waits", died: "has died", done: answer }[state]);
 }
 
-function believes({ read, holds, mistaken }, lockName, covered) {
+function believes(/** @type {Buyer} */ { read, holds, mistaken }, lockName, covered) {
   const has = { count: [t("has taken a unit"), t("believes it has a unit")], hold: [t("holds a unit"), t("believes it holds a unit")] }[lockName]
     ?? [t("has the lock"), t("believes it has the lock")];
   return [read === undefined ? "" : t("has read {read}", { read }), holds && !covered ? has[Number(mistaken)] : ""].filter(Boolean).join(" · ");
 }
 
 // nextOf is a buyer's next step: a statement, a command, or what it does with a lock.
-function nextOf({ next }) {
+function nextOf(/** @type {Buyer} */ { next }) {
   const [, kind, text] = next.match(/^(\w+) (.*)$/s) ?? [];
   if (kind === "lock") return t("takes the lock {key}", { key: text });
   if (kind === "release") return t("releases the lock {key}", { key: text });

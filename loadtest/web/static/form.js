@@ -62,7 +62,7 @@ export function showRunning(running, busy) {
 const numbers = ["buyers", "stock", "instances", "think_ms"];
 
 // placeOf is the place of a choice in this view: a link that fills in the form, and runs nothing.
-export function placeOf(choice) {
+export function placeOf(/** @type {Choice} */ choice) {
   return new URLSearchParams(Object.entries(choice));
 }
 
@@ -84,10 +84,7 @@ export function openRace(place) {
 async function begin() {
   clear(form);
   run.setAttribute("aria-disabled", "true");
-  const number = (name) => {
-    const field = form.elements[name];
-    return field && field.value !== "" ? Number(field.value) : 0;
-  };
+  const number = (name) => Number(form.querySelector(`[name=${name}]`)?.value ?? "");
   const begun = await post("/run", {
     strategies: chosen().map((box) => box.value),
     ...Object.fromEntries(numbers.map((name) => [name, number(name)])),

@@ -14,19 +14,22 @@ const play = autoplay("game", async () => {
   return position && !position.over;
 });
 const tried = {}; // by choice: the names of finished schedules, and whether each failed
+/** @type {Record<string, Exploring>} */
 const explored = {}; // what all of them come to, by choice: {found}, or how far that is
 
+/** @type {Position} */
 let position; // where the game is
 let names = ["A", "B"];
 let pending = ""; // x or t, until a letter follows
 let work = Promise.resolve(); // one act after the other
+/** @type {Lesson[]} */
 let lessons;
 
 // openGame opens a game at a schedule, or goes on with the one that is open.
 export async function openGame(schedule) {
   if (schedule === "" && position) return keepPlace("game", position.schedule);
   play.stop();
-  lessons ??= await ask("/lessons").catch((problem) => complain(view, problem));
+  lessons ??= await ask("/lessons").catch((problem) => void complain(view, problem));
   const [what, letters = ""] = (schedule || start()).split(":");
   [strategy.value, units.value] = `${what}*1`.split("*");
   faults.checked = letters !== "" && faults.checked || needsFaults() || /[xtw]/.test(letters);
@@ -54,7 +57,7 @@ function buyers(letters = "") {
 }
 
 // isChosen reports whether a position is of the choice that the reader has made last.
-function isChosen(shown) {
+function isChosen(/** @type {Position} */ shown) {
   return shown.schedule.startsWith(start());
 }
 
@@ -75,7 +78,7 @@ async function to(name) {
   }
 }
 
-function show(shown) {
+function show(/** @type {Position} */ shown) {
   if (shown.buyers.length < names.length && shown.acts.includes("B")) { // C has not come by now
     shown.next.push("C");
     shown.over = false;
@@ -97,13 +100,13 @@ function show(shown) {
 }
 
 // moveFocus moves the focus from the button of a buyer who has finished to the next one, or to what the game has come to.
-function moveFocus(shown) {
+function moveFocus(/** @type {Position} */ shown) {
   const next = [...view.querySelectorAll(".moves button:not([hidden])")].find((button) => button.ariaDisabled !== "true");
   (shown.over ? end : next)?.focus();
 }
 
 // conclude says what the game has come to. A schedule that failed is played with a remedy, too.
-async function conclude(shown) {
+async function conclude(/** @type {Position} */ shown) {
   const verdict = end.querySelector(".verdict");
   const values = { ...shown, n: shown.acts.length };
   verdict.className = `verdict ${shown.passed ? "" : "good"}`;
@@ -122,7 +125,7 @@ async function conclude(shown) {
 }
 
 // showRemedy shows the same schedule with another strategy beside the game, or nothing.
-function showRemedy(other) {
+function showRemedy(/** @type {Position} */ other) {
   remedy.root.hidden = !other;
   at("game-boards").classList.toggle("two", Boolean(other));
   if (!other) return;
@@ -163,7 +166,7 @@ function showTried() {
   at("tried").replaceChildren(...says.filter(Boolean).flatMap((one) => [one, gap]));
 }
 
-function found(all, mine) {
+function found(/** @type {Explored} */ all, mine) {
   const values = { ...all, all: all.schedules.length };
   if (all.failed.length === 0 && all.designed) return [t("You cannot win: all {all} schedules with at most two switches were tried, and none fails.", values)];
   const says = [t("All {all} with at most two switches: {oversold} oversell, {undersold} leave a unit unsold or a buyer waiting.", values)];

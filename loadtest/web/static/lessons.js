@@ -14,10 +14,14 @@ const play = autoplay("lesson", () => {
   goByHand(step + 1);
   return recording && step < last();
 });
-const recordings = new Map(); // promises, by lesson
+/** @type {Map<Lesson, Promise<Recording>>} */
+const recordings = new Map();
 
+/** @type {Lesson[]} */
 let lessons; // all
+/** @type {Lesson} */
 let lesson; // this one
+/** @type {Recording} */
 let recording; // of it; undefined until it is there
 let step = 0; // acts that were done, or will be shown once the recording is there
 let skipped = false; // a link leads behind a question that was not answered
@@ -62,7 +66,7 @@ async function load() {
 }
 
 // begin shows what a lesson asks, before its recording is there.
-function begin(chosen) {
+function begin(/** @type {Lesson} */ chosen) {
   play.stop();
   [lesson, recording, step, skipped, beside] = [chosen, undefined, 0, false, false];
   board.root.hidden = remedy.root.hidden = question.hidden = end.hidden = verdict.hidden = true;
@@ -87,7 +91,7 @@ function begin(chosen) {
 }
 
 // reach shows the step once the lesson has been played, if it is still the one that is wanted.
-async function reach(wanted) {
+async function reach(/** @type {Lesson} */ wanted) {
   if (wanted.missing) throw { text: wanted.missing };
   if (!recordings.has(wanted)) recordings.set(wanted, ask("/lesson", { name: wanted.name }));
   const played = await signed(view, recordings.get(wanted)).catch((problem) => {
@@ -97,7 +101,7 @@ async function reach(wanted) {
   await Promise.all([board.learn(played.mistake.at(-1)), remedy.learn(played.remedy.at(-1))]);
   if (wanted !== lesson) return;
   recording = played;
-  slider.max = played.mistake.length - 1;
+  slider.max = String(played.mistake.length - 1);
   show();
 }
 
@@ -130,7 +134,7 @@ function show() {
   board.show(here, { title: t("With {strategy}", here), names, turn, covered: asks });
   if (beside) remedy.show(recording.remedy[step], { title: t("The same schedule with {strategy}", recording.remedy[step]), step, names, turn });
   at("lesson-said").textContent = (step > 0 ? said(here) : t("No request has taken a step yet.")) + (asks ? gap + t("What happens next?") : "");
-  slider.value = step;
+  slider.value = String(step);
   slider.setAttribute("aria-valuetext", t("{n} of {all}", { n: step, all: all.acts.length }));
   back.setAttribute("aria-disabled", String(step === 0));
   next.setAttribute("aria-disabled", String(step === last()));
@@ -183,7 +187,7 @@ function wireAnswers() {
   question.addEventListener("submit", (event) => {
     event.preventDefault();
     if (answer() !== undefined) return;
-    kept.answers[lesson.name] = Number(new FormData(question).get("answer"));
+    kept.answers[lesson.name] = Number(question.elements.answer.value);
     showScore();
     show();
     next.focus();

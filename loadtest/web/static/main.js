@@ -8,7 +8,7 @@ import { addView, wireViews } from "./views.js";
 import { wireLanguage } from "./text.js";
 
 wireLanguage();
-let onBusy = () => {};
+let onBusy = (/** @type {boolean} */ _) => {};
 if (document.getElementById("game")) {
   const { openGame, wireGame } = await import("./game.js");
   const { openLesson, wireLessons } = await import("./lessons.js");
@@ -25,7 +25,7 @@ addView("race", openRace);
 wireForm(preview);
 wireViews();
 preview();
-listen((state) => {
+listen((/** @type {State} */ state) => {
   if (!state.busy) free();
   showRunning(state.phase === "running", state.busy);
   onBusy(state.busy);

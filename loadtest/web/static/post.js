@@ -5,6 +5,7 @@ import { t } from "./text.js";
 export const unanswered = { text: "the lab does not answer", passing: true };
 
 // ask returns the lab's answer, or throws why there is none: {text}, and the field of the form that it is about.
+/** @template {keyof Answers} Path @param {Path} path @param {object} [body] @param {AbortSignal} [signal] @returns {Promise<Answers[Path]>} */
 export async function ask(path, body, signal) {
   let answer;
   let said = null;
@@ -24,6 +25,7 @@ export async function ask(path, body, signal) {
 }
 
 // post reports whether the lab has done it, or shows in the form why not.
+/** @param {keyof Answers} path @param {object} body @param {Found} form */
 export async function post(path, body, form) {
   try {
     await ask(path, body);
@@ -65,8 +67,8 @@ export function clear(form) {
 }
 
 // complain shows a problem beside its field in a form, or where the form or view has an alert. null takes it away.
-export function complain(form, problem) {
-  const { field, text = "" } = problem ?? {};
+export function complain(form, /** @type {Problem} */ problem) {
+  const { field, text } = problem ?? { text: "" };
   const beside = field && form.querySelector(`#${field}-problem`);
   const place = beside || form.querySelector("[role=alert]");
   place.textContent = field && !beside ? t("{who}: ", { who: field }) + t(text) : t(text);

@@ -9,7 +9,7 @@ const files = document.getElementById("files");
 const hint = status.textContent; // what to do before the first run
 let shown = 0; // the run whose result is on the page
 
-export async function showResult(state) {
+export async function showResult(/** @type {State} */ state) {
   const busy = state.busy && state.phase !== "running" && t("The lab is busy, perhaps for another tab.");
   const text = busy || state.status || t(hint);
   if (status.textContent !== text) status.textContent = text; // read out once, however often it comes

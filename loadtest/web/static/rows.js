@@ -15,7 +15,7 @@ export function preview() {
   show(chosen().map((box) => ({ name: box.value, phase: "chosen", orders: 0 })), supply());
 }
 
-export function showRows(state) {
+export function showRows(/** @type {State} */ state) {
   begun = state.run > 0;
   if (!begun) return preview(); // a lab that has just been started
   document.querySelector(".key.live").hidden = state.result;
@@ -24,7 +24,7 @@ export function showRows(state) {
   show(state.races.filter((r) => !(state.result && r.phase === "done")), stock, buyers);
 }
 
-function show(races, supplied, buyers) {
+function show(/** @type {Race[]} */ races, supplied, buyers) {
   const most = Math.max(supplied * 1.15, ...races.map((r) => r.orders)); // room beyond the line of the supply
   while (list.children.length > races.length) list.lastElementChild.remove();
   races.forEach((race, i) => {
@@ -34,7 +34,7 @@ function show(races, supplied, buyers) {
   list.hidden = races.length === 0;
 }
 
-function fill(item, race, supplied, most, buyers) {
+function fill(item, /** @type {Race} */ race, supplied, most, buyers) {
   const before = { name: item.dataset.name, orders: Number(item.dataset.orders), left: Number(item.dataset.left) };
   const left = race.available ?? (race.orders > 0 ? undefined : supplied); // what the stock column says
   Object.assign(item.dataset, { name: race.name, orders: race.orders, left });
@@ -72,14 +72,14 @@ function fly(item, before, orders, supplied, share) {
     const unit = document.createElementNS(bar.namespaceURI, "rect");
     const [from, to] = [share(before.left), share(before.orders + (i + 1) / sold * (orders - before.orders))].map((x) => x * bar.clientWidth - 10);
     unit.setAttribute("class", orders > supplied ? "unit beyond" : "unit");
-    for (const [name, value] of [["x", Math.max(0, from)], ["y", 42], ["width", 10], ["height", 10]]) unit.setAttribute(name, value);
+    for (const [name, value] of Object.entries({ x: Math.max(0, from), y: 42, width: 10, height: 10 })) unit.setAttribute(name, String(value));
     bar.append(unit);
     unit.animate([{}, { transform: `translate(${to - Math.max(0, from)}px, -29px)` }], { duration: 350, delay: 60 * i, easing: "ease-in-out" })
       .finished.finally(() => unit.remove());
   }
 }
 
-function word(race, over, buyers) {
+function word(/** @type {Race} */ race, over, buyers) {
   const n = number.format(over);
   switch (race.phase) {
     case "chosen": return "";
@@ -94,9 +94,9 @@ function word(race, over, buyers) {
   return over > 0 ? t("over by {n}", { n }) : t("racing");
 }
 
-function rest({ refused, errors }) {
-  return [[refused, "{n} refused"], [errors, "{n} errors"]].filter(([n]) => n > 0)
-    .map(([n, what]) => t(", ") + t(what, { n: number.format(n) })).join("");
+function rest(/** @type {Race} */ { refused, errors }) {
+  const told = (n, what) => n > 0 ? t(", ") + t(what, { n: number.format(n) }) : "";
+  return told(refused, "{n} refused") + told(errors, "{n} errors");
 }
 
 function text(item, selector, value) {

@@ -31,7 +31,7 @@ const wide = /([，。；：？！）])\s*$/; // a mark that needs no blank
 export function translate(root) {
   const nodes = document.createTreeWalker(root, NodeFilter.SHOW_TEXT);
   while (nodes.nextNode()) {
-    const node = nodes.currentNode;
+    const node = /** @type {Text} */ (nodes.currentNode);
     if (wide.test(node.previousSibling?.textContent)) node.data = node.data.trimStart();
     const text = node.data.trim().replace(/\s+/g, " ");
     if (text in catalogue && !node.parentElement?.closest("code, pre, script")) {

@@ -50,7 +50,7 @@ export function autoplay(view, step) {
     button.setAttribute("aria-pressed", "true");
     while (mine === run) {
       if (document.getElementById(view).hidden || !(await step())) return mine === run && stop();
-      await new Promise((wake) => { setTimeout(wake, speed.value); });
+      await new Promise((wake) => { setTimeout(wake, Number(speed.value)); });
     }
   };
   const toggle = () => { button.getAttribute("aria-pressed") === "true" ? stop() : start(); };
@@ -66,7 +66,7 @@ export function onKeys(view, handle) {
     if (document.getElementById(view).hidden || event.altKey || event.ctrlKey || event.metaKey) return;
     if (target.closest("select") && event.key !== "r") return;
     if (target.closest("select")) target.blur(); // r restarts a game; the list would look for a name
-    if (target.matches("input") && (target.type !== "checkbox" || event.key === " ")) return;
+    if (target.matches("input") && (!target.matches("[type=checkbox]") || event.key === " ")) return;
     if (event.key === " " && target.closest("button, a, [tabindex='0']")) return;
     if (handle(event)) event.preventDefault();
   });
