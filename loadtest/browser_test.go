@@ -194,8 +194,22 @@ func TestUI_game(t *testing.T) {
 	g.keys("get-then-del*2:AAAAAAtaBBacb", "a", "a", "a", "a", "a", "a", "t", "a", "b", "b", "A", "C", "B")
 	g.awaitText("#game-end .verdict", "Found it: 3 sold of 2")
 
+	// All schedules of three buyers take a minute: they end with the choice of another strategy, or of another view.
+	const free = `document.getElementById("run").getAttribute("aria-disabled") === "false"`
+	explored := func() {
+		g.text(`document.getElementById("explore").click(); ""`)
+		g.await(`document.getElementById("tried").textContent.includes("All schedules are being played: ")`)
+	}
+	explored()
+	g.do(chromedp.Click(`nav a[href="#race"]`))
+	g.await(free)
+	g.do(chromedp.Click(`nav a[href="#game"]`))
+	g.await(`!document.getElementById("explore").hidden`)
+	explored()
+
 	g.do(chromedp.Navigate(ui.url + "#game/redis:"))
 	g.await(`!document.getElementById("faults").checked && document.querySelector("#game-boards .title").textContent === "redis:"`)
+	g.await(free)
 	g.keys("redis:ab", "A", "B")
 	g.await(`/^Schedules tried: 1. You cannot win: all \d+ schedules with at most two switches were tried/.test(document.getElementById("tried").textContent)`)
 	g.leave()

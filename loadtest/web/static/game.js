@@ -20,6 +20,7 @@ const explored = {}; // what all of them come to, by choice: {found}, or how far
 /** @type {Position} */
 let position; // where the game is
 let names = ["A", "B"];
+let exploring; // the last exploration: {chosen, ends}
 let pending = ""; // x or t, until a letter follows
 let work = Promise.resolve(); // one act after the other
 /** @type {Lesson[]} */
@@ -34,6 +35,7 @@ export async function openGame(schedule) {
   [strategy.value, units.value] = `${what}*1`.split("*");
   faults.checked = letters !== "" && faults.checked || needsFaults() || /[xtw]/.test(letters);
   names = buyers(letters);
+  abandon();
   await (work = work.then(() => to(`${what}:${letters}`)));
 }
 
@@ -138,18 +140,25 @@ async function exploreAll() {
   const chosen = choice();
   if (explored[chosen]) return;
   explored[chosen] = {};
+  const ends = new AbortController();
+  exploring = { chosen, ends };
   const asked = { strategy: strategy.value, units: Number(units.value), crash: faults.checked };
   try {
-    await follow("/explore", asked, (news) => {
+    await follow("/explore", asked, ends.signal, (news) => {
       explored[chosen] = news;
       showTried();
     });
     if (!explored[chosen].found) throw explored[chosen].problem ? { text: explored[chosen].problem } : unanswered;
   } catch (problem) {
     delete explored[chosen];
-    complain(view, problem);
+    if (!ends.signal.aborted) complain(view, problem);
   }
   showTried();
+}
+
+// abandon ends the exploration of what the reader has left, for which others wait.
+function abandon() {
+  if (exploring?.chosen !== choice() || !location.hash.startsWith("#game")) exploring?.ends.abort();
 }
 
 // showTried says what the reader has tried, what all schedules come to, and how one fails if the reader does not find it.
@@ -213,11 +222,13 @@ export function wireGame() {
   for (const input of [strategy, units, faults]) {
     input.addEventListener("change", () => {
       names = buyers();
+      abandon();
       byHand("r");
     });
   }
   undo.addEventListener("click", () => byHand("u"));
   at("restart").addEventListener("click", () => byHand("r"));
+  addEventListener("hashchange", abandon);
   explore.addEventListener("click", () => {
     at("tried").focus();
     exploreAll();

@@ -37,8 +37,8 @@ export async function post(path, body, form) {
 }
 
 // follow asks for something that the lab tells in many lines of JSON, and hands on each. It throws why there is none.
-export async function follow(path, body, onNews) {
-  const answer = await fetch(path, { method: "POST", headers: { "Content-Type": "application/json" }, body: JSON.stringify(body) })
+export async function follow(path, body, signal, onNews) {
+  const answer = await fetch(path, { signal, method: "POST", headers: { "Content-Type": "application/json" }, body: JSON.stringify(body) })
     .catch(() => { throw unanswered; });
   if (!answer.ok) throw await answer.json();
   let rest = "";
