@@ -162,6 +162,9 @@ func (g gameTab) keys(schedule string, keys ...string) {
 
 type gameTab struct{ *tab }
 
+// free is whether nobody waits for the lab.
+const free = `document.getElementById("run").getAttribute("aria-disabled") === "false"`
+
 // By keyboard alone, with real shops: two wrong strategies oversell, a right one never does.
 func TestUI_game(t *testing.T) {
 	ui, browser := visitUI(t)
@@ -195,7 +198,6 @@ func TestUI_game(t *testing.T) {
 	g.awaitText("#game-end .verdict", "Found it: 3 sold of 2")
 
 	// All schedules of three buyers take a minute: they end with the choice of another strategy, or of another view.
-	const free = `document.getElementById("run").getAttribute("aria-disabled") === "false"`
 	explored := func() {
 		g.text(`document.getElementById("explore").click(); ""`)
 		g.await(`document.getElementById("tried").textContent.includes("All schedules are being played: ")`)
@@ -212,6 +214,35 @@ func TestUI_game(t *testing.T) {
 	g.await(free)
 	g.keys("redis:ab", "A", "B")
 	g.await(`/^Schedules tried: 1. You cannot win: all \d+ schedules with at most two switches were tried/.test(document.getElementById("tried").textContent)`)
+	g.leave()
+}
+
+// noteMoves has the page keep, in moved, the classes of what moves from now on.
+const noteMoves = `window.moved = []; const animate = Element.prototype.animate;
+	Element.prototype.animate = function (...how) { moved.push(this.getAttribute("class")); return animate.apply(this, how); }; ""`
+
+// A unit moves to the buyer whose transaction commits; not for readers who prefer less motion.
+func TestUI_motion(t *testing.T) {
+	ui, browser := visitUI(t)
+	g := gameTab{browser}
+	moves := func(motion string) string {
+		g.media("screen", "light", motion)
+		g.do(chromedp.Navigate("about:blank"), chromedp.Navigate(ui.url+"#game/none:AB"))
+		g.awaitText("#game-said", "Step 2.")
+		g.text(noteMoves)
+		g.keys("none:Aba", "B", "A")
+		g.awaitText("#game-end .verdict", "Found it")
+		if units := g.text(`[...document.querySelectorAll(".board:first-child .unit:not([hidden])")].map((unit) => unit.className).join()`); units != "unit swatch over,unit swatch sold" {
+			t.Errorf("units of A and B: got %s", units)
+		}
+		return g.text(`moved.join()`)
+	}
+	if got := moves("no-preference"); got != "unit swatch sold,unit swatch over" {
+		t.Errorf("moved: got %q, want a unit, and one that was never there", got)
+	}
+	if got := moves("reduce"); got != "" {
+		t.Errorf("moved: got %q, want nothing", got)
+	}
 	g.leave()
 }
 
@@ -290,7 +321,8 @@ func visitSteered(t *testing.T, race func(context.Context, *crowd.Tally) (result
 	return p
 }
 
-// The bar climbs while the race goes on, and past the line of what was supplied. All by keyboard.
+// The bar climbs while the race goes on, and past the line of what was supplied. Units move to it, unless the reader prefers less
+// motion. All by keyboard.
 func TestPage_race(t *testing.T) {
 	sell := make(chan int64)
 	p := visitSteered(t, func(ctx context.Context, tally *crowd.Tally) (result.Strategy, error) {
@@ -319,12 +351,18 @@ func TestPage_race(t *testing.T) {
 	p.await(`document.querySelectorAll("#rows li").length === 1`)
 	p.do(chromedp.Focus("#stock"), chromedp.KeyEvent(kb.Enter))
 	p.awaitText("#rows .word", "racing")
+	p.text(noteMoves)
+	p.media("screen", "light", "no-preference")
 	sell <- 5
 	p.awaitText("#rows .units", "5 sold of 7")
 	over("0.00%")
+	p.media("screen", "light", "reduce")
 	sell <- 8
 	p.awaitText("#rows .word", "over by 1")
 	over("12.30%") // one unit, on a scale that has room beyond the seven
+	if got := p.text("moved.join()"); got != "unit,unit,unit,unit,unit" {
+		t.Errorf("moved: got %s, want the first five units", got)
+	}
 	close(sell)
 	p.awaitText("#status", "Done: none: oversold by 2.")
 	p.awaitText("#verdict .outcome .word", "✕ oversold by 2")

@@ -146,11 +146,7 @@ func screens() []sheet {
 func (p *tab) check(name string, sheets ...sheet) {
 	p.Helper()
 	for _, s := range sheets {
-		if _, err := chromedp.Call(p.ctx, emulation.SetEmulatedMedia, emulation.SetEmulatedMediaParams{
-			Media: s.media, Features: []*emulation.MediaFeature{{Name: "prefers-color-scheme", Value: s.scheme}},
-		}); err != nil {
-			p.Fatal(err)
-		}
+		p.media(s.media, s.scheme, "reduce")
 		p.do(chromedp.EmulateViewport(s.width, 900))
 		content, err := chromedp.Run(p.ctx, chromedp.Evaluate[int64]("document.documentElement.scrollWidth"))
 		if err != nil || content > s.width {
@@ -162,6 +158,16 @@ func (p *tab) check(name string, sheets ...sheet) {
 		if s.media == "screen" {
 			p.checkAccess(fmt.Sprintf("%s on %+v", name, s))
 		}
+	}
+}
+
+// media sets what the page is shown on, and what its reader prefers.
+func (p *tab) media(media, scheme, motion string) {
+	p.Helper()
+	if _, err := chromedp.Call(p.ctx, emulation.SetEmulatedMedia, emulation.SetEmulatedMediaParams{Media: media, Features: []*emulation.MediaFeature{
+		{Name: "prefers-color-scheme", Value: scheme}, {Name: "prefers-reduced-motion", Value: motion},
+	}}); err != nil {
+		p.Fatal(err)
 	}
 }
 

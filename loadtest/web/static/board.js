@@ -1,5 +1,6 @@
 // The board: what each buyer has done, believes and does next, and what none of them sees.
 import { gap, t } from "./text.js";
+import { calm } from "./views.js";
 
 const template = (id) => /** @type {Found} */ (document.getElementById(id).content.firstElementChild.cloneNode(true));
 
@@ -24,6 +25,7 @@ export class Board {
   // show draws a position. names are all buyers, of whom some may not have come yet; turn is whose line is shown; step is the
   // number of the newest act. What would answer a question is covered while it is open.
   show(/** @type {Position} */ position, { title, step = position.acts.length, names = position.buyers.map(({ name }) => name), turn = actor(position.acts.at(-1)), covered = false }) {
+    const sells = position.sold === this.position?.sold + 1 && position.strategy === this.position.strategy;
     [this.position, this.turn] = [position, turn];
     this.root.hidden = false;
     this.find(".title").textContent = title;
@@ -37,8 +39,27 @@ export class Board {
     if (Object.keys(this.cards).join() !== names.join()) this.deal(names);
     for (const name of names) this.fill(this.cards[name], buyerOf(position, name), name === turn, covered);
     this.root.classList.toggle("asks", Boolean(covered));
+    this.hand(position, names, sells, covered);
     this.tell(position, names, step);
     this.showCode(position);
+  }
+
+  // hand shows what is left on the shelf, and which buyers have a unit. In the act that sells it, the unit moves from one to the
+  // other. A unit beyond those that there were is marked.
+  hand(/** @type {Position} */ position, names, moves, covered) {
+    const { units, sold } = position;
+    const slots = Array.from({ length: units }, (_, i) => made("i", `swatch ${i < units - sold ? "sold" : "gone"}`, ""));
+    this.find(".shelf").replaceChildren(...covered ? [t("covered")] : slots);
+    const owners = covered ? [] : [...ownersOf(position)];
+    for (const name of names) {
+      const unit = this.cards[name].querySelector(".unit");
+      const nth = owners.indexOf(name);
+      const moved = nth >= 0 && unit.hidden;
+      unit.hidden = nth < 0;
+      unit.className = `unit swatch ${nth < units ? "sold" : "over"}`;
+      if (nth >= units) this.cards[name].querySelector(".believes").textContent += ` · ${t("has a unit that was never there")}`;
+      if (moved && moves && !calm.matches) travel(slots[Math.max(0, units - 1 - nth)], unit);
+    }
   }
 
   // tell lists what has happened.
@@ -141,6 +162,29 @@ export class Board {
     for (const { name, line } of position.buyers) mark(line, name, name);
     this.reveal();
   }
+}
+
+// travel moves a thing from where another one is to its own place.
+function travel(from, thing) {
+  const [start, end] = [from, thing].map((one) => one.getBoundingClientRect());
+  thing.animate([{ transform: `translate(${start.x - end.x}px, ${start.y - end.y}px)` }, {}], { duration: 700, easing: "ease-in-out" });
+}
+
+// ownersOf are the buyers with an order, in the order in which they got a unit. A hold that has ended gives its unit back, and a
+// late payment takes it again.
+function ownersOf(/** @type {Position} */ { events, buyers, sold }) {
+  const [ordering, owners, ended] = [new Set(), new Set(), new Set()];
+  for (const { actor: who, text } of events) {
+    if (/^(INSERT INTO orders|UPDATE orders SET status = 'paid')/.test(text)) ordering.add(who);
+    else if (text.startsWith("ROLLBACK")) ordering.delete(who);
+    else if (text.startsWith("COMMIT") && ordering.delete(who)) {
+      if (ended.delete(who)) owners.delete(who);
+      owners.add(who);
+    } else if (text === "the hold ends") ended.add(who);
+  }
+  buyers.filter(({ answer }) => answer.startsWith("201")).forEach(({ name }) => owners.add(name)); // in another's transaction
+  ended.forEach((who) => owners.size > sold && owners.delete(who));
+  return owners;
 }
 
 function lineOf(code, path, n) {

@@ -1,11 +1,11 @@
 // A row for each strategy: its bar climbs while the race goes on.
 import { chosen, describe, supply } from "./form.js";
 import { t } from "./text.js";
+import { calm } from "./views.js";
 
 const list = document.getElementById("rows");
 const row = document.getElementById("row");
 const number = new Intl.NumberFormat("en");
-const calm = matchMedia("(prefers-reduced-motion: reduce)");
 let begun = false;
 
 // preview shows the chosen strategies before the first run.

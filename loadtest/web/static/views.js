@@ -2,6 +2,8 @@
 // places within the race.
 import { t } from "./text.js";
 
+export const calm = matchMedia("(prefers-reduced-motion: reduce)");
+
 const views = {};
 let here = ""; // the address that is shown
 
