@@ -290,6 +290,31 @@ func TestUI_lesson(t *testing.T) {
 	browser.leave()
 }
 
+// The lesson that needs MySQL, to its end by keyboard: in the remedy, a deadlock prevents the oversell.
+func TestUI_lesson_mysql(t *testing.T) {
+	ui, browser := visitUI(t, "--mysql", testserver.MySQL(t))
+	lessons := step.Lessons()
+	last := lessons[len(lessons)-1]
+	browser.do(chromedp.Navigate(ui.url + "#lesson/" + last.Name))
+	browser.awaitText("#lesson-title", fmt.Sprintf("Lesson %d of %d: %s", len(lessons), len(lessons), last.Title))
+	browser.await(`document.getElementById("lesson-next").getAttribute("aria-disabled") === "false"`)
+	for range last.Ask {
+		browser.do(chromedp.KeyEvent(kb.ArrowRight))
+	}
+	browser.await(`document.activeElement.name === "answer"`)
+	for range last.Right {
+		browser.do(chromedp.KeyEvent(kb.ArrowDown))
+	}
+	browser.do(chromedp.KeyEvent(" "), chromedp.KeyEvent(kb.Enter))
+	browser.awaitText("#lesson-verdict", "✓ You were right.")
+	browser.text(`const next = document.getElementById("lesson-next"); while (next.getAttribute("aria-disabled") === "false") next.click(); ""`)
+	browser.awaitText("#lesson-boards .board:first-child .sold", "2 sold of 1")
+	browser.awaitText("#lesson-boards .board:last-child .sold", "1 sold of 1")
+	browser.await(`document.querySelector("#lesson-boards .board:last-child .events .saved .answer")?.textContent.includes("Deadlock")`)
+	browser.check("the end", screens()...)
+	browser.leave()
+}
+
 // visitSteered opens the page of a lab with steered races of 77 buyers, who want 7 units.
 func visitSteered(t *testing.T, race func(context.Context, *crowd.Tally) (result.Strategy, error)) *tab {
 	t.Helper()
