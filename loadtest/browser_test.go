@@ -286,7 +286,7 @@ func TestUI_lesson(t *testing.T) {
 	browser.do(chromedp.Navigate(ui.url + "?lang=zh#lesson/get-then-del/7"))
 	browser.await(`document.getElementById("lesson-said").textContent.length > 9 && location.hash === "#lesson/get-then-del/7"`)
 	browser.await(`document.documentElement.lang === "zh" && document.querySelectorAll("#lesson-boards .buyer").length === 3`)
-	browser.awaitText("#lesson-title", fmt.Sprintf("第 6/%d 课：GET、比较、DEL", len(step.Lessons())))
+	browser.awaitText("#lesson-title", fmt.Sprintf("第 7/%d 课：GET、比较、DEL", len(step.Lessons())))
 	browser.leave()
 }
 

@@ -48,8 +48,9 @@ export class Board {
   // other. A unit beyond those that there were is marked.
   hand(/** @type {Position} */ position, names, moves, covered) {
     const { units, sold } = position;
-    const slots = Array.from({ length: units }, (_, i) => made("i", `swatch ${i < units - sold ? "sold" : "gone"}`, ""));
-    this.find(".shelf").replaceChildren(...covered ? [t("covered")] : slots);
+    const slots = Array.from({ length: units }, (_, i) => made("i", `swatch ${i < units - sold ? "there" : "gone"}`, ""));
+    this.find(".shelf").hidden = covered;
+    this.find(".slots").replaceChildren(...slots);
     const owners = covered ? [] : [...ownersOf(position)];
     for (const name of names) {
       const unit = this.cards[name].querySelector(".unit");
@@ -182,7 +183,7 @@ function ownersOf(/** @type {Position} */ { events, buyers, sold }) {
       owners.add(who);
     } else if (text === "the hold ends") ended.add(who);
   }
-  buyers.filter(({ answer }) => answer.startsWith("201")).forEach(({ name }) => owners.add(name)); // in another's transaction
+  buyers.filter(({ answer }) => answer?.startsWith("201")).forEach(({ name }) => owners.add(name)); // in another's transaction
   ended.forEach((who) => owners.size > sold && owners.delete(who));
   return owners;
 }
@@ -198,7 +199,7 @@ export function actor(act = "A") {
 
 /** @returns {Buyer} */
 function buyerOf(/** @type {Position} */ position, name) {
-  return position.buyers.find((buyer) => buyer.name === name) ?? { name, state: "ready", next: "" };
+  return position.buyers.find((buyer) => buyer.name === name) ?? { name, state: "absent", next: "" };
 }
 
 // said is what the last act has come to, as a sentence.
@@ -263,7 +264,7 @@ function lockOf(/** @type {Position} */ { lock, lock_name, buyers, over }) {
 }
 
 function stateOf(/** @type {Buyer} */ { state, answer }, over) {
-  return t({ ready: "can go on", waits: over ? "waits for ever" : "waits", died: "has died", done: answer }[state]);
+  return t({ absent: "has not come yet", ready: "can go on", waits: over ? "waits for ever" : "waits", died: "has died", done: answer }[state]);
 }
 
 function believes(/** @type {Buyer} */ { read, holds, mistaken }, lockName, covered) {
