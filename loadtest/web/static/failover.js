@@ -1,5 +1,5 @@
 // The failover: what it needs, and what is left of the buyers' receipts.
-import { ask, complain } from "./post.js";
+import { ask, complain, signed } from "./post.js";
 import { t, translate } from "./text.js";
 
 const view = document.getElementById("failover");
@@ -17,7 +17,7 @@ export function wireFailover() {
 export async function openFailover() {
   if (running) return;
   try {
-    await ask("/failover");
+    await signed(view, ask("/failover"));
     possible = true;
     complain(view, null);
   } catch (problem) {
