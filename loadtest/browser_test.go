@@ -15,6 +15,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/chromedp/cdproto/accessibility"
 	"github.com/chromedp/chromedp"
@@ -23,6 +24,7 @@ import (
 	"example.com/shop/internal/app"
 	"example.com/shop/internal/testserver"
 	"example.com/shop/loadtest/crowd"
+	"example.com/shop/loadtest/faults"
 	"example.com/shop/loadtest/result"
 	"example.com/shop/loadtest/shopclient"
 	"example.com/shop/loadtest/step"
@@ -256,6 +258,11 @@ func TestUI_lesson(t *testing.T) {
 	browser.await(`document.activeElement.name === "answer" && document.getElementById("lesson-end").hidden`)
 	browser.awaitText("#lesson-boards .stock", "covered")
 	browser.check("asked", screens()...)
+	for _, desk := range screens()[1:3] { // what is asked and what answers it, on one screen
+		browser.do(chromedp.EmulateViewport(desk.width, desk.height))
+		browser.await(`document.documentElement.scrollHeight <= innerHeight &&
+			["#question [type=submit]", "#lesson-next", "#lesson .events", "#lesson .code"].every((shown) => document.querySelector(shown).getBoundingClientRect().bottom < innerHeight)`)
+	}
 	browser.do(chromedp.KeyEvent(kb.ArrowDown), chromedp.KeyEvent(kb.ArrowDown), chromedp.KeyEvent(kb.Enter))
 	browser.await(`document.activeElement.id === "lesson-next"`)
 	browser.awaitText("#lesson-verdict", "✓ You were right.")
@@ -315,8 +322,8 @@ func TestUI_lesson_mysql(t *testing.T) {
 	browser.leave()
 }
 
-// visitSteered opens the page of a lab with steered races of 77 buyers, who want 7 units.
-func visitSteered(t *testing.T, race func(context.Context, *crowd.Tally) (result.Strategy, error)) *tab {
+// visitSteered opens the page of a lab for 77 buyers, who want 7 units. steer replaces what the lab does; it cannot play schedules.
+func visitSteered(t *testing.T, steer func(*web.Lab)) *tab {
 	t.Helper()
 	l := loadTest{raceCommand: *parse(t, "--strategies", "none", "--buyers", "77", "--stock", "7"), log: slog.New(slog.DiscardHandler)}
 	chosen, shop, err := l.choose(t.Context())
@@ -328,10 +335,7 @@ func visitSteered(t *testing.T, race func(context.Context, *crowd.Tally) (result
 	var serving sync.WaitGroup
 	serving.Go(func() {
 		lab := l.lab(chosen, shop, nil)
-		lab.Lessons = nil // they would need a player
-		lab.Race = func(ctx context.Context, _ web.Choice, _ shopclient.Strategy, tally *crowd.Tally) (result.Strategy, error) {
-			return race(ctx, tally)
-		}
+		steer(&lab)
 		if err := web.Serve(ctx, "127.0.0.1:0", lab, func(line string) { lines <- line }); err != nil {
 			t.Errorf("serve: %v", err)
 		}
@@ -350,7 +354,7 @@ func visitSteered(t *testing.T, race func(context.Context, *crowd.Tally) (result
 // motion. All by keyboard.
 func TestPage_race(t *testing.T) {
 	sell := make(chan int64)
-	p := visitSteered(t, func(ctx context.Context, tally *crowd.Tally) (result.Strategy, error) {
+	race := func(ctx context.Context, _ web.Choice, _ shopclient.Strategy, tally *crowd.Tally) (result.Strategy, error) {
 		tally.Connected.Store(77)
 		for {
 			select {
@@ -366,7 +370,8 @@ func TestPage_race(t *testing.T) {
 				return result.Strategy{}, context.Cause(ctx)
 			}
 		}
-	})
+	}
+	p := visitSteered(t, func(lab *web.Lab) { lab.Race, lab.Lessons = race, nil })
 	over := func(want string) {
 		t.Helper()
 		if got := p.text(`document.querySelector("#rows .over").getAttribute("width")`); got != want {
@@ -398,6 +403,46 @@ func TestPage_race(t *testing.T) {
 	}
 	p.text("location.hash = `" + strings.Replace(link, "none&buyers=77", "redis&buyers=12", 1) + "`")
 	p.await(`document.getElementById("buyers").value === "12" && document.querySelector("input[name=strategies]:checked").value === "redis"`)
+	p.leave()
+}
+
+// Each view, and what comes of a failover, fits all screens in both languages, and axe finds nothing serious.
+func TestUI_views(t *testing.T) {
+	ui, p := visitUI(t)
+	for _, language := range []string{"en", "zh"} {
+		for _, view := range []string{"race", "lesson", "game", "failover"} {
+			p.do(chromedp.Navigate(ui.url + "?lang=" + language + "#" + view))
+			p.await(`document.querySelector("#` + view + `[aria-busy]") === null && document.querySelector("` + ready[view] + `") !== null`)
+			p.check(view+" in "+language, screens()...)
+		}
+	}
+	p.leave()
+}
+
+// ready selects what a view has once it can be used.
+var ready = map[string]string{"race": "#rows li", "lesson": "#lesson .code [data-at]", "game": "#game .code [data-at]", "failover": "#failover:not([hidden])"}
+
+func TestUI_failover(t *testing.T) {
+	receipt := faults.Receipt{Order: "01890a5d-ac96-774b-bcce-b302099a8057", Units: "1 hot, 2 cold"}
+	kept := receipt
+	kept.Row = kept.Units
+	p := visitSteered(t, func(lab *web.Lab) {
+		lab.Record = func(context.Context, step.Lesson) (step.Recording, error) { return step.Recording{}, nil }
+		lab.CanKillPrimary = func(context.Context) error { return nil }
+		lab.KillPrimary = func(context.Context, uint64, func(string)) ([]faults.Failover, error) {
+			return []faults.Failover{
+				{Servers: faults.GroupOfThree, Sold: 439, Gap: 7 * time.Second, Receipts: []faults.Receipt{kept, kept}},
+				{Servers: "asynchronous replica", Sold: 467, Lost: 56, Gap: time.Second, Receipts: []faults.Receipt{kept, receipt}},
+			}, nil
+		}
+	})
+	for _, language := range []string{"en", "zh"} {
+		p.do(chromedp.Navigate(p.text("location.origin") + "?lang=" + language + "#failover"))
+		p.await(`document.querySelector("#failover .kill").getAttribute("aria-disabled") === "false"`)
+		p.do(chromedp.Focus("#failover .kill"), chromedp.KeyEvent(kb.Enter))
+		p.await(`[...document.querySelectorAll("#failover article .bad")].map((one) => one.textContent)[0] === "56"`)
+		p.check("failover in "+language, screens()...)
+	}
 	p.leave()
 }
 
@@ -466,7 +511,7 @@ func TestReport_in_Chromium(t *testing.T) {
 	file := "file://" + path
 	p := startBrowser(t, func(url string) bool { return url == file })
 	p.do(chromedp.Navigate(file))
-	paper := sheet{media: "print", scheme: "dark", width: 700, background: "rgb(255, 255, 255)"} // A4 between its margins
+	paper := sheet{media: "print", scheme: "dark", width: 700, height: 900, background: "rgb(255, 255, 255)"} // A4 between its margins
 	p.check("report", append(screens(), paper)...)
 	p.leave()
 }

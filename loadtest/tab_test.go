@@ -128,16 +128,16 @@ func (p *tab) leave() {
 // sheet is what a page is read on.
 type sheet struct {
 	media, scheme string
-	width         int64
+	width, height int64
 	background    string // that the page must have on it
 }
 
-// screens are a phone and a desk, in light and dark.
+// screens are a phone and two desks, in light and dark.
 func screens() []sheet {
 	const light, dark = "rgb(252, 252, 251)", "rgb(20, 24, 29)"
 	return []sheet{
-		{"screen", "light", 390, light}, {"screen", "light", 1440, light},
-		{"screen", "dark", 390, dark}, {"screen", "dark", 1440, dark},
+		{"screen", "light", 390, 844, light}, {"screen", "light", 1024, 768, light}, {"screen", "light", 1440, 900, light},
+		{"screen", "dark", 390, 844, dark}, {"screen", "dark", 1440, 900, dark},
 	}
 }
 
@@ -147,7 +147,7 @@ func (p *tab) check(name string, sheets ...sheet) {
 	p.Helper()
 	for _, s := range sheets {
 		p.media(s.media, s.scheme, "reduce")
-		p.do(chromedp.EmulateViewport(s.width, 900))
+		p.do(chromedp.EmulateViewport(s.width, s.height))
 		content, err := chromedp.Run(p.ctx, chromedp.Evaluate[int64]("document.documentElement.scrollWidth"))
 		if err != nil || content > s.width {
 			p.Errorf("%s on %+v: width of the content: got %d, %v, or it scrolls sideways", name, s, content, err)
