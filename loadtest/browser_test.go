@@ -179,7 +179,7 @@ func TestUI_game(t *testing.T) {
 	g.awaitText("#game-end .verdict", "Found it: 2 sold of 1, in 8 steps.")
 	g.awaitText("#game-boards .board:last-child .title", "The same schedule with conditional")
 	g.awaitText("#game-boards .board:last-child .sold", "1 sold of 1")
-	g.awaitText("#tried", "Schedules tried: 1. All 5 with at most two switches: 4 oversell, 0 leave a unit unsold or a buyer waiting. The shortest schedule that fails: none:A")
+	g.awaitText("#tried", "Schedules tried: 1. Of all 5 schedules with at most two switches, 4 oversell and 0 leave a unit unsold or a buyer waiting. The shortest schedule that fails: none:A")
 	g.await(`document.querySelectorAll("#game-boards .board:first-child .moves button:not([hidden])").length === 0`) // both have finished
 	g.check("found", screens()...)
 	// A link to a schedule stops the autoplay, and the end of that schedule stays.
@@ -256,7 +256,7 @@ func TestUI_lesson(t *testing.T) {
 	browser.do(chromedp.KeyEvent(kb.End))
 	browser.awaitText("#lesson-said", "Step 6.")
 	browser.await(`document.activeElement.name === "answer" && document.getElementById("lesson-end").hidden`)
-	browser.awaitText("#lesson-boards .stock", "covered")
+	browser.awaitText("#lesson-boards .stock", "hidden until you answer")
 	browser.check("asked", screens()...)
 	for _, desk := range screens()[1:3] { // what is asked and what answers it, on one screen
 		browser.do(chromedp.EmulateViewport(desk.width, desk.height))

@@ -29,7 +29,7 @@ export class Board {
     [this.position, this.turn] = [position, turn];
     this.root.hidden = false;
     this.find(".title").textContent = title;
-    const fact = (name, text) => { this.find(`.${name}`).textContent = covered ? t("covered") : text; };
+    const fact = (name, text) => { this.find(`.${name}`).textContent = covered ? t("hidden until you answer") : text; };
     fact("stock", t(Number(position.stock.fence) > 0 ? "available {available}, reserved {reserved}, fence {fence}"
       : "available {available}, reserved {reserved}", position.stock));
     fact("sold", t("{sold} sold of {units}", position));
@@ -242,7 +242,8 @@ function row(/** @type {Position} */ position, hidden, /** @type {PlayedEvent} *
 
 // wordsOf is who does something, unless it is nobody's, and what: translated, unless it is sent to a server.
 function wordsOf(/** @type {PlayedEvent} */ { actor: who, kind, text }) {
-  return [text === "the lock runs out" ? "" : t("{who}: ", { who }), t(kind === "step" ? text.replaceAll("-", " ") : text)];
+  if (text === "the lock runs out") return ["", t("{who}'s lock runs out", { who })];
+  return [t("{who}: ", { who }), t(kind === "step" ? text.replaceAll("-", " ") : text)];
 }
 
 // answerOf translates an answer, and how often it came.
@@ -263,8 +264,9 @@ function lockOf(/** @type {Position} */ { lock, lock_name, buyers, over }) {
   return held.join(t("; ")) || t({ count: "nothing", hold: "nothing" }[lock_name] ?? "free");
 }
 
-function stateOf(/** @type {Buyer} */ { state, answer }, over) {
-  return t({ absent: "has not come yet", ready: "can go on", waits: over ? "waits for ever" : "waits", died: "has died", done: answer }[state]);
+function stateOf(/** @type {Buyer} */ { state, next, answer }, over) {
+  const waits = next === "sql BEGIN" ? "waits: the database has one writer at a time" : "waits";
+  return t({ absent: "has not come yet", ready: "can go on", waits: over ? "waits for ever" : waits, died: "has died", done: answer }[state]);
 }
 
 function believes(/** @type {Buyer} */ { read, holds, mistaken }, lockName, covered) {

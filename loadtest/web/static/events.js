@@ -26,7 +26,7 @@ export function listen(onState) {
     const [text, count] = banner.children;
     if (banner.hidden) {
       banner.hidden = false;
-      text.textContent = t("The lab does not answer. Was it ended? What you see may be out of date. This page tries again by itself.");
+      text.textContent = t("The lab does not answer. Has it stopped? What you see may be out of date. This page tries again by itself.");
     }
     count.textContent = n === 1 ? t("Tried once.") : t("Tried {n} times.", { n });
   };

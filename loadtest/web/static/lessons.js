@@ -137,7 +137,7 @@ function show() {
   slider.value = String(step);
   slider.setAttribute("aria-valuetext", t("{n} of {all}", { n: step, all: all.acts.length }));
   back.setAttribute("aria-disabled", String(step === 0));
-  next.setAttribute("aria-disabled", String(step === last()));
+  for (const on of [next, at("lesson-last")]) on.setAttribute("aria-disabled", String(step === last()));
   at("lesson-intro").hidden = step > 0;
   showAnswer();
   end.hidden = !beside;
@@ -210,7 +210,8 @@ export function wireLessons() {
   slider.addEventListener("input", byHand(() => Number(slider.value)));
   back.addEventListener("click", byHand(() => step - 1));
   next.addEventListener("click", byHand(() => step + 1));
-  at("lesson-again").addEventListener("click", byHand(() => lesson.ask));
+  at("lesson-again").addEventListener("click", byHand(() => 0));
+  at("lesson-last").addEventListener("click", byHand(() => Infinity));
   pick.addEventListener("change", () => openLesson(lessons[pick.selectedIndex].name));
   at("lesson-on").addEventListener("click", async () => {
     await openLesson(following().name);
