@@ -256,7 +256,7 @@ func TestUI_lesson(t *testing.T) {
 	browser.do(chromedp.KeyEvent(kb.End))
 	browser.awaitText("#lesson-said", "Step 6.")
 	browser.await(`document.activeElement.name === "answer" && document.getElementById("lesson-end").hidden`)
-	browser.awaitText("#lesson-boards .stock", "hidden until you answer")
+	browser.awaitText("#lesson-boards .stock", "hidden")
 	browser.check("asked", screens()...)
 	for _, desk := range screens()[1:3] { // what is asked and what answers it, on one screen
 		browser.do(chromedp.EmulateViewport(desk.width, desk.height))

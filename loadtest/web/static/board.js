@@ -29,7 +29,7 @@ export class Board {
     [this.position, this.turn] = [position, turn];
     this.root.hidden = false;
     this.find(".title").textContent = title;
-    const fact = (name, text) => { this.find(`.${name}`).textContent = covered ? t("hidden until you answer") : text; };
+    const fact = (name, text) => { this.find(`.${name}`).textContent = covered ? t("hidden") : text; };
     fact("stock", t(Number(position.stock.fence) > 0 ? "available {available}, reserved {reserved}, fence {fence}"
       : "available {available}, reserved {reserved}", position.stock));
     fact("sold", t("{sold} sold of {units}", position));
