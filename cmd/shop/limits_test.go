@@ -26,7 +26,7 @@ func TestServe_maxOpenOrders(t *testing.T) {
 	}
 }
 
-// What seed limits, a shop on the same data does.
+// A shop enforces the limit per buyer that seed has stored in its data.
 func TestSeed_limitPerBuyer(t *testing.T) {
 	t.Parallel()
 	data := t.TempDir()

@@ -17,7 +17,7 @@ import (
 	"example.com/shop/internal/testserver"
 )
 
-// binary is the shop, in a folder of its own: tests start real processes, which can be signalled and killed.
+// binary is the path of the shop's program, in a folder of its own. Tests start it as a process, to signal and to kill.
 var binary string
 
 func TestMain(m *testing.M) {
@@ -40,13 +40,13 @@ func TestMain(m *testing.M) {
 	os.Exit(code) //nolint:forbidigo // this is the test binary's main
 }
 
-// patience is for what takes milliseconds, on a machine that has better to do.
+// patience is the time limit for a step that takes milliseconds, on a busy machine.
 const patience = 30 * time.Second
 
-// opening is for a shop to start; one that cannot ends, and is not waited for.
+// opening is the time limit for the start of a shop. If the process ends before, the test fails at once.
 const opening = 2 * time.Minute
 
-// command returns the shop, ready to start, in an environment without SHOP_ variables except those given.
+// command returns the shop, ready to start. Of the SHOP_ variables, it has only the given variables.
 func command(t *testing.T, variables []string, args ...string) *exec.Cmd {
 	t.Helper()
 	c := exec.CommandContext(context.Background(), binary, args...)
@@ -97,17 +97,16 @@ func (r result) want(t *testing.T, code int, texts ...string) {
 // running is a shop that serves.
 type running struct {
 	url            string
-	operator       string // URL of its API; empty without one
+	operator       string // URL of the operator's API; empty if there is none
 	stdout, stderr *testserver.LogBuffer
 	cmd            *exec.Cmd
-	ended          chan struct{} // closed when the process has
+	ended          chan struct{} // closed when the process has ended
 }
 
-// opened is the line with which the log of a shop, as text or JSON, says where it is.
+// opened matches the log line, in text or JSON, with the addresses of a shop that is open.
 var opened = regexp.MustCompile(`"?msg"?[=:]"shop is open",? ?"?addr"?[=:]"?([0-9.:]+)"?,? ?"?operator"?[=:]"?([0-9.:]*)`)
 
-// startShop starts serve on a free port and returns when the shop is open. The process is killed at the end, unless it
-// has ended.
+// startShop starts serve on a free port and returns when the shop is open. The process is killed at the end of the test.
 func startShop(t *testing.T, args ...string) *running {
 	t.Helper()
 	args = append([]string{"serve", "--listen", "127.0.0.1:0"}, args...)
@@ -141,14 +140,14 @@ func startShop(t *testing.T, args ...string) *running {
 	return s
 }
 
-// greeting returns what serve prints when it is open.
+// greeting returns the lines that serve prints when the shop is open.
 func (s *running) greeting(t *testing.T) string {
 	t.Helper()
 	testserver.Until(t, "the greeting ends", patience, func() bool { return s.stdout.Has("Stop it with") })
 	return s.stdout.String()
 }
 
-// shown returns the header of the token that the greeting shows in a line to paste.
+// shown returns the Authorization header for the token after name in the greeting.
 func (s *running) shown(t *testing.T, name string) string {
 	t.Helper()
 	return "Authorization: Bearer " + textBetween(t, s.greeting(t), name+"'", "'")
@@ -161,7 +160,7 @@ func (s *running) signal(t *testing.T, signal syscall.Signal) {
 	}
 }
 
-// wait returns the exit code.
+// wait waits for the end of the process, and returns its exit code.
 func (s *running) wait(t *testing.T) int {
 	t.Helper()
 	select {
@@ -182,18 +181,18 @@ func textBetween(t *testing.T, text, before, after string) string {
 	return inside
 }
 
-// shell runs a script in a shell that has shop and curl, and returns what it prints.
+// shell runs a script, which may call shop and curl, and returns its output.
 func shell(t *testing.T, script string, variables ...string) string {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), 2*patience)
 	defer cancel()
 	sh := exec.CommandContext(ctx, "sh", "-eu", "-c", script)
-	sh.WaitDelay = time.Second // for what it has started
+	sh.WaitDelay = time.Second // for processes that the script has left
 	sh.Env = append(os.Environ(), "PATH="+filepath.Dir(binary)+":"+os.Getenv("PATH"))
 	sh.Env = append(sh.Env, variables...)
 	out, err := sh.CombinedOutput()
 	if err != nil {
-		t.Fatalf("%v: %s\nof: %s", err, out, script)
+		t.Fatalf("%v: %s\nscript: %s", err, out, script)
 	}
 	return string(out)
 }

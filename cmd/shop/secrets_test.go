@@ -9,7 +9,8 @@ import (
 	"example.com/shop/internal/app"
 )
 
-// Serve refuses known demo secrets, one that would protect nothing, and to start on servers without; and says what to do.
+// Serve refuses secrets that are published, short or readable by all users. It refuses to start on servers without a
+// secret. Each error says what to do.
 func TestServe_secrets(t *testing.T) {
 	t.Parallel()
 	const buyers, operator = "SHOP_TOKEN_SECRET=" + testSecret, "SHOP_OPERATOR_TOKEN=" + testToken
@@ -20,14 +21,14 @@ func TestServe_secrets(t *testing.T) {
 		args      string
 		want      string
 	}{
-		"mysql":              {nil, mysql, "(umask 077; openssl rand -base64 32 > token.secret)"},
-		"redis":              {nil, redis, "(umask 077; openssl rand -base64 32 > token.secret)"},
-		"both, operator":     {[]string{buyers}, mysql + " " + redis + " --operator-listen :0", "(umask 077; openssl rand -base64 32 > operator.token)"},
-		"demo secret":        {[]string{"SHOP_TOKEN_SECRET=lab-only"}, "", "want 32 random bytes"},
-		"short token":        {[]string{"SHOP_OPERATOR_TOKEN=s3cr3t"}, "", "want 32 random bytes"},
-		"all read it":        {nil, "--token-secret-file " + readable, "mode 0644"},
-		"all read the token": {nil, "--operator-token-file " + readable, "mode 0644"},
-		"two tokens":         {[]string{operator, "SHOP_OPERATOR_TOKEN_FILE=" + readable}, "", "want one secret, not both"},
+		"mysql":           {nil, mysql, "(umask 077; openssl rand -base64 32 > token.secret)"},
+		"redis":           {nil, redis, "(umask 077; openssl rand -base64 32 > token.secret)"},
+		"operator":        {[]string{buyers}, mysql + " " + redis + " --operator-listen :0", "(umask 077; openssl rand -base64 32 > operator.token)"},
+		"demo secret":     {[]string{"SHOP_TOKEN_SECRET=lab-only"}, "", "want 32 random bytes"},
+		"short token":     {[]string{"SHOP_OPERATOR_TOKEN=s3cr3t"}, "", "want 32 random bytes"},
+		"readable secret": {nil, "--token-secret-file " + readable, "mode 0644"},
+		"readable token":  {nil, "--operator-token-file " + readable, "mode 0644"},
+		"token and file":  {[]string{operator, "SHOP_OPERATOR_TOKEN_FILE=" + readable}, "", "want one secret, not both"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -53,13 +54,14 @@ func TestNextPort(t *testing.T) {
 	}
 }
 
-// "An interrupted call leaves the complete file or none": a first start that cannot write does not spoil the next one.
+// "An interrupted call leaves the complete file or none": if the first start cannot write its secret, the
+// next start can.
 func TestServe_secretInterrupted(t *testing.T) {
 	t.Parallel()
 	data := filepath.Join(t.TempDir(), "data")
-	said := shell(t, "ulimit -f 0; shop serve --listen 127.0.0.1:0 --data "+data+" 2>&1 || true")
-	if left, err := os.ReadDir(data); err != nil || len(left) > 0 || !strings.Contains(said, "file too large") {
-		t.Fatalf("got %v, %v in the folder after %s, want a failed write that leaves nothing", left, err, said)
+	output := shell(t, "ulimit -f 0; shop serve --listen 127.0.0.1:0 --data "+data+" 2>&1 || true")
+	if left, err := os.ReadDir(data); err != nil || len(left) > 0 || !strings.Contains(output, "file too large") {
+		t.Fatalf("got %v, %v in the folder after %s, want a failed write that leaves no file", left, err, output)
 	}
 	startShop(t, "--data", data)
 }

@@ -21,7 +21,7 @@ const (
 	plainAddr = "cache:6379"
 )
 
-// servers returns good settings of a shop on servers.
+// servers returns valid settings of a shop on MySQL and Redis.
 func servers(t *testing.T) app.Settings {
 	t.Helper()
 	s := app.Default()
@@ -55,22 +55,22 @@ func TestCheck(t *testing.T) {
 	}
 	for name, c := range map[string]struct {
 		change func(*app.Settings)
-		want   string // the beginning of the message; empty for good settings
+		want   string // the beginning of the message; empty for valid settings
 	}{
 		"servers":                {func(*app.Settings) {}, ""},
 		"sqlite":                 {func(s *app.Settings) { s.MySQL, s.Data = "", "folder" }, ""},
-		"pay at once":            {func(s *app.Settings) { s.PayWithin = 0 }, "pay-within: 0s: want 1s"},
-		"keep keys a second":     {func(s *app.Settings) { s.KeepKeys = time.Second }, "keep-keys: 1s: want 1h0m0s to 2160h0m0s"},
+		"pay-within zero":        {func(s *app.Settings) { s.PayWithin = 0 }, "pay-within: 0s: want 1s"},
+		"keep-keys second":       {func(s *app.Settings) { s.KeepKeys = time.Second }, "keep-keys: 1s: want 1h0m0s to 2160h0m0s"},
 		"reconcile never":        {func(s *app.Settings) { s.ReconcileAt = "off" }, ""},
 		"reconcile soon":         {func(s *app.Settings) { s.ReconcileAt = "soon" }, `reconcile-at: "soon": want a time of day in UTC such as 03:00, or off`},
-		"no open orders":         {func(s *app.Settings) { s.MaxOpenOrders = -1 }, "max-open-orders: -1: want 0 to 1000"},
+		"open orders negative":   {func(s *app.Settings) { s.MaxOpenOrders = -1 }, "max-open-orders: -1: want 0 to 1000"},
 		"no token secret":        {func(s *app.Settings) { s.TokenSecret = auth.Secret{} }, "token-secret: is missing"},
-		"redis without one":      {func(s *app.Settings) { s.Strategy, s.Redis = "redis", "" }, "strategy: redis: needs a Redis: add --redis"},
-		"for-update on a file":   {func(s *app.Settings) { s.Strategy, s.MySQL, s.Data = "for-update", "", "folder" }, "strategy: for-update: needs MySQL or MariaDB"},
+		"redis, no server":       {func(s *app.Settings) { s.Strategy, s.Redis = "redis", "" }, "strategy: redis: needs a Redis: add --redis"},
+		"for-update on SQLite":   {func(s *app.Settings) { s.Strategy, s.MySQL, s.Data = "for-update", "", "folder" }, "strategy: for-update: needs MySQL or MariaDB"},
 		"operator":               {operated, ""},
 		"operator, no token":     {func(s *app.Settings) { s.OperatorListen = ":0" }, "operator-token: is missing"},
-		"operator, no place":     {func(s *app.Settings) { operated(s); s.OperatorListen = "" }, "operator-token, payments-token: are of no use"},
-		"operator, nowhere":      {func(s *app.Settings) { operated(s); s.OperatorListen = "8081" }, "operator-listen: "},
+		"operator, no address":   {func(s *app.Settings) { operated(s); s.OperatorListen = "" }, "operator-token, payments-token: are of no use"},
+		"operator, port alone":   {func(s *app.Settings) { operated(s); s.OperatorListen = "8081" }, "operator-listen: "},
 		"one secret for both":    {func(s *app.Settings) { operated(s); s.OperatorToken = s.TokenSecret }, "operator-token: is also the secret of buyers"},
 		"listen without port":    {func(s *app.Settings) { s.Listen = "localhost" }, "listen: "},
 		"no database":            {func(s *app.Settings) { s.MySQL = "" }, "which database? Add --mysql DSN or --data DIR"},
@@ -79,10 +79,10 @@ func TestCheck(t *testing.T) {
 		"redis URL broken":       {func(s *app.Settings) { s.Redis = "http://:geheim@cache" }, "redis: "},
 		"redis sentinel":         {func(s *app.Settings) { s.Redis = "redis://cache:26379?master_name=main&addr=b:26379" }, ""},
 		"redis cluster":          {func(s *app.Settings) { s.Redis = "redis://cache:6379?addr=b:6379" }, ""},
-		"redis cluster, a seed":  {func(s *app.Settings) { s.Redis = plainURL + "?cluster=true" }, ""},
-		"redis cluster, a word":  {func(s *app.Settings) { s.Redis = plainURL + "?cluster=yes" }, "redis: cluster: want true"},
+		"redis cluster=true":     {func(s *app.Settings) { s.Redis = plainURL + "?cluster=true" }, ""},
+		"redis cluster=yes":      {func(s *app.Settings) { s.Redis = plainURL + "?cluster=yes" }, "redis: cluster: want true"},
 		"redis no master":        {func(s *app.Settings) { s.Redis = plainURL + "?master_name=" }, wantURL},
-		"redis both":             {func(s *app.Settings) { s.Redis = plainURL + "?cluster=true&master_name=main" }, wantURL},
+		"redis cluster, master":  {func(s *app.Settings) { s.Redis = plainURL + "?cluster=true&master_name=main" }, wantURL},
 		"redis node, no port":    {func(s *app.Settings) { s.Redis = plainURL + "?addr=geheim" }, wantURL},
 		"redis node, password":   {func(s *app.Settings) { s.Redis = plainURL + "?addr=geheim@b:6379" }, "redis: want HOST:PORT in addr"},
 		"redis replica":          {func(s *app.Settings) { s.Redis = plainURL + "?master_name=main&replica_only=true" }, "redis: replica_only"},
@@ -98,7 +98,7 @@ func TestCheck(t *testing.T) {
 		"lock-ttl fraction":      {func(s *app.Settings) { s.LockTTL += time.Microsecond }, "lock-ttl: "},
 		"lock-wait hour":         {func(s *app.Settings) { s.LockWait = time.Hour }, "lock-wait: 1h0m0s: want 11s to 15m0s"},
 		"lock-wait = TTL":        {func(s *app.Settings) { s.LockWait = s.LockTTL }, "lock-wait: 10s: want 11s to 15m0s"},
-		"lock-wait least":        {func(s *app.Settings) { s.LockWait = s.LockTTL + time.Second }, ""},
+		"lock-wait minimum":      {func(s *app.Settings) { s.LockWait = s.LockTTL + time.Second }, ""},
 		"start-timeout zero":     {func(s *app.Settings) { s.StartTimeout = 0 }, "start-timeout: "},
 		"drain-delay":            {func(s *app.Settings) { s.DrainDelay = -1 }, "drain-delay: "},
 		"redis skip_verify":      {func(s *app.Settings) { s.Redis = tlsURL + "?skip_verify=true" }, "redis: skip_verify"},
@@ -131,7 +131,7 @@ func TestCheck(t *testing.T) {
 	}
 }
 
-// Every mistake is told at once.
+// Check returns every mistake at once.
 func TestCheck_all(t *testing.T) {
 	t.Parallel()
 	err := app.Check(app.Settings{}, app.Hooks{})

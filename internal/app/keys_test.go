@@ -11,7 +11,7 @@ import (
 )
 
 // "One instance deletes the idempotency keys that are older than Settings.KeepKeys, at most ten minutes later. Each job
-// reports its work in the log and in the metrics." Then a key makes a new order.
+// reports its work in the log and in the metrics." A purged key makes a new order.
 func TestShop_purgesKeys(t *testing.T) {
 	t.Parallel()
 	s := embedded(t, 5)

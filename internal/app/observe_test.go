@@ -23,20 +23,20 @@ const (
 	dashboardFile    = "../../deploy/grafana/shop.json"
 )
 
-// program skips the test, or fails it with CI=true, where the program is missing.
+// program returns the path of a program. If the program is missing, it skips the test, or fails it with CI=true.
 func program(t *testing.T, name string) (path string) {
 	t.Helper()
 	path, err := exec.LookPath(name)
 	switch {
 	case err != nil && os.Getenv("CI") == "true":
-		t.Fatalf("needs Prometheus: %v; CI=true makes that a failure", err)
+		t.Fatalf("the test needs Prometheus: %v; with CI=true, it fails without", err)
 	case err != nil:
-		t.Skipf("needs Prometheus: %v", err)
+		t.Skipf("the test needs Prometheus: %v", err)
 	}
 	return path
 }
 
-// promtool fails the test unless promtool succeeds.
+// promtool runs promtool, and fails the test if promtool fails.
 func promtool(t *testing.T, args ...string) {
 	t.Helper()
 	out, err := exec.CommandContext(t.Context(), program(t, "promtool"), args...).CombinedOutput()
@@ -52,7 +52,7 @@ func readFile(t *testing.T, path string) string {
 	return string(text)
 }
 
-// Each alert has a test in which it fires and one in which it does not, and a line in the runbook.
+// Each alert has a test in which it fires, a test in which it does not fire, and a line in the runbook.
 func TestAlerts(t *testing.T) {
 	t.Parallel()
 	alerts := regexp.MustCompile(`- alert: (\w+)\n`).FindAllStringSubmatch(readFile(t, prometheusFolder+"/alerts.yml"), -1)
@@ -77,7 +77,7 @@ func TestAlerts(t *testing.T) {
 	promtool(t, "test", "rules", prometheusFolder+"/alerts_test.yml")
 }
 
-// No panel of the dashboard is empty in a Prometheus that reads the shop with the project's own configuration.
+// A Prometheus with the project's configuration scrapes the shop. Then no panel of the dashboard is empty.
 func TestDashboard(t *testing.T) {
 	t.Parallel()
 	program(t, "prometheus")
@@ -105,7 +105,7 @@ func TestDashboard(t *testing.T) {
 	})
 }
 
-// trade sends one request of each kind that the dashboard shows. An order is left to expire.
+// trade sends one request of each kind that the dashboard shows. It leaves one order to expire.
 func trade(t *testing.T, shop *app.Shop, round int) {
 	t.Helper()
 	key := func(name string) string { return fmt.Sprintf("%s-%d", name, round) }
@@ -124,7 +124,7 @@ func trade(t *testing.T, shop *app.Shop, round int) {
 		"Content-Type: application/json", "Idempotency-Key: "+key("refused")).Want(t, http.StatusConflict)
 }
 
-// panels returns the queries of the dashboard by panel.
+// panels returns the dashboard's queries. A key is the title of a panel and the ID of its query.
 func panels(t *testing.T) map[string]string {
 	t.Helper()
 	var dashboard struct {
@@ -152,8 +152,8 @@ func panels(t *testing.T) map[string]string {
 // prometheusAPI is the URL of a Prometheus.
 type prometheusAPI string
 
-// startPrometheus starts a Prometheus with deploy/prometheus/prometheus.yml, changed so that it reads this shop, and
-// that often. It ends with the test.
+// startPrometheus starts a Prometheus with deploy/prometheus/prometheus.yml, changed so that it scrapes this
+// shop, every 500 ms. Prometheus ends with the test.
 func startPrometheus(t *testing.T, shop *app.Shop) prometheusAPI {
 	t.Helper()
 	folder := t.TempDir()
@@ -166,7 +166,7 @@ func startPrometheus(t *testing.T, shop *app.Shop) prometheusAPI {
 	} {
 		line := regexp.MustCompile(change[0])
 		if !line.MatchString(text) {
-			t.Fatalf("got prometheus.yml without %s", change[0])
+			t.Fatalf("prometheus.yml has no line %s", change[0])
 		}
 		text = line.ReplaceAllString(text, change[1])
 	}
@@ -182,7 +182,7 @@ func startPrometheus(t *testing.T, shop *app.Shop) prometheusAPI {
 		"--storage.tsdb.path="+filepath.Join(folder, "data"), "--web.listen-address=127.0.0.1:0")
 	cmd.Stdout, cmd.Stderr = log, log
 	testserver.Must(t, cmd.Start())
-	t.Cleanup(func() { // after the test's context has ended, which kills it
+	t.Cleanup(func() { // the end of the test's context has killed Prometheus
 		_ = cmd.Wait()
 		if t.Failed() {
 			t.Logf("prometheus: %s", log)
@@ -195,7 +195,7 @@ func startPrometheus(t *testing.T, shop *app.Shop) prometheusAPI {
 	return api
 }
 
-// get decodes what Prometheus answers, unless into is nil.
+// get decodes the answer of Prometheus. If into is nil, get only checks the status.
 func (p prometheusAPI) get(path string, into any) error {
 	r, err := http.NewRequestWithContext(context.Background(), http.MethodGet, string(p)+path, nil)
 	if err != nil {
@@ -215,7 +215,7 @@ func (p prometheusAPI) get(path string, into any) error {
 	return json.NewDecoder(w.Body).Decode(into)
 }
 
-// shows reports whether an expression has a value to draw: NaN is what a division of nothing by nothing gives.
+// shows reports whether an expression has a value to draw. NaN, the result of 0/0, is not drawn.
 func (p prometheusAPI) shows(t *testing.T, expr string) bool {
 	t.Helper()
 	var got struct {

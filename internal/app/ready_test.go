@@ -16,7 +16,7 @@ import (
 	"example.com/shop/internal/testserver"
 )
 
-// untilUnready waits until /readyz says that a server, at this address, cannot do its part of an order, and why.
+// untilUnready waits until /readyz fails and names the server, its address and the reason.
 func untilUnready(t *testing.T, shop *app.Shop, server, addr, reason string) {
 	t.Helper()
 	testserver.Until(t, "/readyz says "+reason, 30*time.Second, func() bool {
@@ -31,7 +31,7 @@ func TestReadyz_database(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
 		open     func(context.Context) (*testserver.Server, error)
-		another  string // host in the DSN
+		another  string // a second host in the DSN
 		readOnly string
 	}{
 		"MariaDB":              {testserver.OpenMariaDB, "", "read_only"},
@@ -52,9 +52,9 @@ func TestReadyz_database(t *testing.T) {
 				sql("GRANT SELECT ON performance_schema.replication_group_members TO shop@'%'")
 			}
 			s.MySQL = "shop:geheim@tcp(" + server.Addr() + c.another + ")/shop"
-			for _, right := range []string{"INSERT", "UPDATE", "DELETE"} { // a missing one ends a start
+			for _, right := range []string{"INSERT", "UPDATE", "DELETE"} { // if a right is missing, the start fails
 				if _, err := app.Start(t.Context(), s, app.Hooks{}); err == nil || !strings.Contains(err.Error(), right+" command denied to user 'shop'@") {
-					t.Errorf("without %s: got %v, want that it is denied", right, err)
+					t.Errorf("without %s: got %v, want an error that the command is denied", right, err)
 				}
 				sql("GRANT " + right + " ON shop.* TO shop@'%'")
 			}
@@ -69,7 +69,7 @@ func TestReadyz_database(t *testing.T) {
 	}
 }
 
-// What keeps Redis from granting leases makes a shop unready that sells by the strategy redis, although Redis answers.
+// If Redis answers but cannot grant leases, a shop that sells by the strategy redis is unready.
 func TestReadyz_redis(t *testing.T) {
 	t.Parallel()
 	server := testserver.Start(t, testserver.OpenRedis)
@@ -102,8 +102,8 @@ func TestReadyz_redis(t *testing.T) {
 	buy(t, shop, "key-1").Want(t, http.StatusCreated)
 }
 
-// "Sales do not depend on Redis": orders are placed while it is silent, and while it is gone. When it is back, they have
-// leases again.
+// "Sales do not depend on Redis": orders are placed while Redis is silent, and while Redis is gone. When Redis is
+// back, orders have leases again.
 func TestShop_withoutRedis(t *testing.T) {
 	t.Parallel()
 	type broken struct {
@@ -164,7 +164,7 @@ func TestShop_withoutRedis(t *testing.T) {
 			})
 			says(`{"status":"ready"}`)
 			if !log.Has(`msg="orders are sold without leases: over"`) {
-				t.Errorf("got log %s, want that it is over", &log)
+				t.Errorf("got log %s, want the end of the sales without leases in it", &log)
 			}
 			wantAudit(t, shop, orders)
 		})
@@ -189,8 +189,8 @@ func fences(t *testing.T, shop *app.Shop) (all []int64) {
 	return all
 }
 
-// "On Redis 6.2 or later, or on Valkey, the shop's user needs these rights and no others": with them an order that
-// waits for its lease, the rate limit and /readyz work and Redis refuses nothing, and each of the commands is used.
+// "On Redis 6.2 or later, or on Valkey, the shop's user needs these rights and no others": with these rights, an
+// order that waits for its lease, the rate limit and /readyz work. Redis refuses no command, and each command is used.
 func TestRedisRights(t *testing.T) {
 	t.Parallel()
 	server := testserver.Start(t, testserver.OpenRedis)
@@ -200,7 +200,7 @@ func TestRedisRights(t *testing.T) {
 	var log testserver.LogBuffer
 	s := embedded(t, 5)
 	s.Redis, s.Log = "redis://shop:secret@"+server.Addr(), slog.New(slog.NewTextHandler(&log, nil))
-	s.RateLimit, s.LeaseWait = 3, 10*time.Second // so few that Redis counts each request
+	s.RateLimit, s.LeaseWait = 3, 10*time.Second // the limit is so low that Redis counts each request
 	shop := start(t, s)
 	untilReady(t, shop)
 
@@ -210,7 +210,7 @@ func TestRedisRights(t *testing.T) {
 	testserver.Until(t, "the order is in line", patience, func() bool { return admin.ZCard(t.Context(), "lock:{sku:mug}:line").Val() == 1 })
 	testserver.Must(t, lease.Release())
 	(<-sold).Want(t, http.StatusCreated)
-	// As if Redis' clock had stepped back: the bucket would be full in 2050, and begins anew.
+	// The bucket would be full in 2050, as if the clock of Redis had stepped back. So the bucket starts again.
 	testserver.Must(t, admin.Set(t.Context(), "rate:buyer:ann", 1_041_379_200, 0).Err())
 	buy(t, shop, "key-2", as(t, "ann")).Want(t, http.StatusCreated)
 	buy(t, shop, "key-3", as(t, "ann")).Want(t, http.StatusCreated)
@@ -228,13 +228,14 @@ func TestRedisRights(t *testing.T) {
 	}
 }
 
-// grantRights makes the user shop with the rights that docs/operations.md names, and more that it names elsewhere.
+// grantRights creates the user shop with the rights that docs/operations.md lists, and with the rights in more, which
+// the page names elsewhere.
 func grantRights(t *testing.T, admin *redis.Client, more string) (rights string) {
 	t.Helper()
 	text := readFile(t, "../../docs/operations.md")
 	line := regexp.MustCompile(`\n    ACL SETUSER shop (.*)\n`).FindStringSubmatch(text)
 	if line == nil || !strings.Contains(text, more) {
-		t.Fatalf("docs/operations.md names no rights, or not %s", more)
+		t.Fatalf("docs/operations.md does not list the rights, or does not name %q", more)
 	}
 	command := []any{"ACL", "SETUSER", "shop"}
 	for _, right := range strings.Fields(line[1] + " " + more) {

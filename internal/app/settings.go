@@ -17,20 +17,20 @@ import (
 	"example.com/shop/internal/store"
 )
 
-// DatabaseSettings choose the database. By their tags, kong reads them from flags and environment variables.
+// DatabaseSettings choose the database. kong reads them from flags and environment variables, as the tags say.
 type DatabaseSettings struct {
 	MySQL        string        `name:"mysql" xor:"database" group:"Database" env:"SHOP_MYSQL" placeholder:"DSN" help:"MySQL or MariaDB: user:password@tcp(host:3306)/database. With several hosts, tcp(db1:3306,db2:3306,db3:3306), the shop finds the one that takes writes."`
 	Data         string        `xor:"database" group:"Database" env:"SHOP_DATA" placeholder:"DIR" help:"Data folder of a shop without MySQL. The SQLite file is kept in it."`
 	MySQLTLS     TLSFiles      `embed:"" prefix:"mysql-" envprefix:"SHOP_MYSQL_" group:"Database" set:"server=MySQL"`
 	StartTimeout time.Duration `env:"SHOP_START_TIMEOUT" default:"30s" help:"How long to wait at the start for servers that do not answer: 1ms to 15m."`
 
-	// Log is the logger; nil for none. The lines of a request get the request's id.
+	// Log is the logger; nil logs nothing. The lines of a request get the request's id.
 	Log *slog.Logger `kong:"-"`
 }
 
 // TLSFiles are the PEM files for the TLS connections to one server. If any is given, TLS is required.
 type TLSFiles struct {
-	CA   string `env:"CA" placeholder:"FILE" help:"Require TLS of ${server}: its certificate must be for its host name, and signed by a CA in this PEM file. If the system already trusts the CA, use ?tls=true in the DSN of MySQL, or rediss:// for Redis, instead."`
+	CA   string `env:"CA" placeholder:"FILE" help:"Require TLS of ${server}. The server's certificate must match its host name, and be signed by a CA in this PEM file. If the system already trusts the CA, use ?tls=true in the DSN of MySQL, or rediss:// for Redis, instead."`
 	Cert string `env:"CERT" placeholder:"FILE" help:"PEM file with the client certificate, if ${server} asks for one."`
 	Key  string `env:"KEY" placeholder:"FILE" help:"PEM file with the private key of the client certificate."`
 }
@@ -48,23 +48,24 @@ type Settings struct {
 
 	OperatorListen string `group:"Security" env:"SHOP_OPERATOR_LISTEN" placeholder:"ADDR" help:"Address of the operator's API, with metrics and profiles, host:port."`
 
-	// The default limits exceed what a person can click, and what an honest buyer leaves unpaid. A program may set others.
-	RateLimit     int `group:"Limits" env:"SHOP_RATE_LIMIT" default:"${rate_limit=20}" help:"Requests per second by which one buyer may place, pay or cancel orders, over all instances; five times as many in a burst. One instance works on at most a burst of the buyer's requests, reads included, at a time. Further requests get a 429. 1 to 100000; 0 switches both limits off."`
+	// The default limits exceed the requests that a person can click and the orders that an honest buyer leaves unpaid. A
+	// program may set other defaults.
+	RateLimit     int `group:"Limits" env:"SHOP_RATE_LIMIT" default:"${rate_limit=20}" help:"Requests per second with which one buyer may place, pay or cancel orders, over all instances; five times as many in a burst. One instance handles at most one burst of the buyer's requests at a time, reads included. Further requests get a 429. 1 to 100000; 0 switches both limits off."`
 	MaxOpenOrders int `group:"Limits" env:"SHOP_MAX_OPEN_ORDERS" default:"${max_open_orders=10}" help:"Pending orders that one buyer may have, over all instances. A further order gets a 429. 1 to 1000; 0 for no limit."`
 	MaxInFlight   int `group:"Limits" env:"SHOP_MAX_IN_FLIGHT" default:"12000" help:"Requests that may run or wait in this instance at a time. A further request gets a 503. 1 to 100000; a waiting request takes about 50 KB."`
 
-	LockTTL      time.Duration `name:"lock-ttl" group:"Life cycle" env:"SHOP_LOCK_TTL" default:"10s" help:"How long the leases of a crashed instance last. Until then, no other instance runs its jobs or, with the strategy redis, sells the SKUs that it held. 100ms to 10m."`
+	LockTTL      time.Duration `name:"lock-ttl" group:"Life cycle" env:"SHOP_LOCK_TTL" default:"10s" help:"How long the leases of a crashed instance last. Until then, no other instance runs the jobs or, with the strategy redis, sells the SKUs of these leases. 100ms to 10m."`
 	LockWait     time.Duration `group:"Life cycle" env:"SHOP_LOCK_WAIT" default:"15s" help:"How long an order waits for the lock of its SKU, with the strategy redis. A request may take 20s longer. At least --lock-ttl plus 1s, so that buyers outwait the lease of a crashed instance; at most 15m."`
 	LeaseWait    time.Duration `group:"Life cycle" env:"SHOP_LEASE_WAIT" default:"500ms" help:"How long the strategy lanes waits for the lease of a SKU. Then it sells without the lease, as it does if Redis does not answer. 1ms to 10s."`
 	PayWithin    time.Duration `group:"Life cycle" env:"SHOP_PAY_WITHIN" default:"15m" help:"How long an unpaid order holds its units. Then it expires, and the units are for sale again. 1s to 720h."`
-	PayExtension time.Duration `group:"Life cycle" env:"SHOP_PAY_EXTENSION" default:"15m" help:"How much longer an order holds its units if the payment service extends the hold, which it may do once, while a payment is under way. 1s to 24h."`
+	PayExtension time.Duration `group:"Life cycle" env:"SHOP_PAY_EXTENSION" default:"15m" help:"How much longer an order holds its units if the payment service extends the hold. The service may extend it once, while a payment is under way. 1s to 24h."`
 	KeepKeys     time.Duration `group:"Life cycle" env:"SHOP_KEEP_KEYS" default:"24h" help:"How long an Idempotency-Key is kept. A repeat within that time gets the first answer; a later repeat is a new request. 1h to 2160h."`
 	ReconcileAt  string        `group:"Life cycle" env:"SHOP_RECONCILE_AT" default:"03:00" help:"Time of day, in UTC, at which one of the instances audits all SKUs and logs the differences; or off."`
 	DrainDelay   time.Duration `group:"Life cycle" env:"SHOP_DRAIN_DELAY" default:"0s" help:"On shutdown: how long readiness fails before connections are refused, so that load balancers notice. 0s to 15m."`
 	Drain        time.Duration `group:"Life cycle" env:"SHOP_DRAIN" default:"20s" help:"On shutdown: how long orders in flight may take. 1ms to 15m."`
 
-	// TokenSecret signs buyers' tokens. The operator shows OperatorToken, which OperatorListen requires. The payment
-	// service shows PaymentsToken on the same listener; without PaymentsToken, the listener takes no payments.
+	// TokenSecret signs buyers' tokens. The operator sends OperatorToken, which OperatorListen requires. The payment
+	// service sends PaymentsToken to the same listener; without PaymentsToken, the listener takes no payments.
 	TokenSecret   auth.Secret `kong:"-"`
 	OperatorToken auth.Secret `kong:"-"`
 	PaymentsToken auth.Secret `kong:"-"`
@@ -102,7 +103,7 @@ func (s DatabaseSettings) log() *slog.Logger {
 	return slog.New(observe.NewHandler(s.Log.Handler()))
 }
 
-// Check returns all errors of a shop's settings with these hooks, each with the name of its flag. It contacts no server.
+// Check returns all errors in the settings of a shop with these hooks. Each error names its flag. Check contacts no server.
 func Check(s Settings, h Hooks) error {
 	c := checks{s.checkDatabase(), CheckAddress("listen", s.Listen)}
 	if s.OperatorListen != "" {
@@ -147,7 +148,7 @@ func (s DatabaseSettings) checkDatabase() error {
 	return errors.Join(c...)
 }
 
-// docker-compose.yml publishes the servers' password and the operator's token, so that production must not use them.
+// docker-compose.yml publishes the servers' password and the operator's token, so production must not use them.
 const (
 	publishedPassword = "lab-only"
 	publishedToken    = "ZG9ja2VyLWNvbXBvc2UueW1sIHB1Ymxpc2hlcyBpdC4=" //nolint:gosec // it is meant to be known
@@ -174,11 +175,11 @@ func checkSecrets(s Settings, h Hooks) error {
 	redis, err := readRedis(s.Redis)
 	c.refuse(err == nil && slices.Contains(redis.passwords, publishedPassword), published, "redis", publishedPassword)
 	c.refuse(s.OperatorToken.Is(publishedToken), "operator-token: docker-compose.yml publishes this token: set another")
-	c.refuse(s.TokenSecret.IsZero(), "token-secret: is missing, and signs the tokens of buyers; make one with: (umask 077; openssl rand -base64 32 > token.secret), then add --token-secret-file token.secret, or put it into SHOP_TOKEN_SECRET; all instances need the same secret")
+	c.refuse(s.TokenSecret.IsZero(), "token-secret: is missing; it signs the tokens of buyers; make one with: (umask 077; openssl rand -base64 32 > token.secret), then add --token-secret-file token.secret, or put it into SHOP_TOKEN_SECRET; all instances need the same secret")
 	return errors.Join(c...)
 }
 
-// checks are the errors of settings; nil for a valid setting.
+// checks has an error, or nil, for each check of the settings.
 type checks []error
 
 func (c *checks) refuse(wrong bool, format string, a ...any) {

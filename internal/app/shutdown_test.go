@@ -7,8 +7,8 @@ import (
 	"time"
 )
 
-// An order that takes too long is aborted, Shutdown says so, and the accounts agree all the same.
-func TestShutdown_cutsOff(t *testing.T) {
+// Shutdown aborts an order that takes too long, and returns an error. The accounts still agree.
+func TestShutdown_aborts(t *testing.T) {
 	t.Parallel()
 	s := embedded(t, 5)
 	s.Drain, s.LeaseWait = 50*time.Millisecond, 10*time.Second
@@ -26,7 +26,7 @@ func TestShutdown_cutsOff(t *testing.T) {
 		t.Errorf("got %v from a second Shutdown, want %v", again, err)
 	}
 	if w := <-order; w.Status != 0 {
-		t.Errorf("got %d %s for the order, want none", w.Status, w.Body)
+		t.Errorf("got %d %s for the order, want no answer", w.Status, w.Body)
 	}
 	if err := lease.Release(); err != nil {
 		t.Fatal(err)

@@ -12,7 +12,7 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// gate is a hook of a client. It holds requests back, and counts what pipelines carry.
+// gate is a hook of a Redis client. It holds requests back until open is closed, and counts the requests in each pipeline.
 type gate struct {
 	open    chan struct{}
 	held    chan struct{}
@@ -100,13 +100,13 @@ func TestBatches(t *testing.T) {
 	}
 	leave()
 	if err := <-gone; !errors.Is(err, context.Canceled) {
-		t.Errorf("one that gives up: %v, want context.Canceled", err)
+		t.Errorf("request of a caller that gives up: got %v, want context.Canceled", err)
 	}
-	close(g.open) // the server knows no script yet: NOSCRIPT
+	close(g.open) // the server does not know the script yet, and answers NOSCRIPT
 	calls.Wait()
 	b.work.Wait()
 	if len(g.batches) != 1 || g.batches[0] != later {
-		t.Errorf("batches of %v, want one of %d", g.batches, later)
+		t.Errorf("got batches of %v requests, want one batch of %d", g.batches, later)
 	}
 	if server.Exists("left") {
 		t.Error("a request that no caller waits for was sent")
