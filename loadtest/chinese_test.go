@@ -79,7 +79,7 @@ func TestChinese_catalogue(t *testing.T) {
 	}
 }
 
-// What the commands print and write.
+// The commands print and write Chinese.
 func TestChinese_commands(t *testing.T) {
 	dir := t.TempDir()
 	page, picture := filepath.Join(dir, "report.html"), filepath.Join(dir, "picture.svg")
@@ -106,7 +106,7 @@ func TestChinese_commands(t *testing.T) {
 	}
 }
 
-// What the page shows, but for code. A button is by itself.
+// The page shows Chinese, except in code. Each button's text is checked by itself.
 func TestChinese_page(t *testing.T) {
 	ui, p := visitUI(t, "--buyers", "60", "--stock", "6", "--think", "10ms")
 	look := func(place, ready string) {

@@ -179,9 +179,9 @@ func parseReport(t *testing.T, text string) result.Report {
 	return r
 }
 
-// A shop that sells to every buyer: exit 1 if it promises to be correct, 0 if that is what it is for. One whose orders
-// expire before they are counted is not judged: what they held is for sale again. With --json - the JSON alone is on
-// stdout.
+// A shop sells to every buyer. The exit code is 1 if the shop promises to be correct, and 0 if it is wrong on purpose. A
+// shop whose orders expire before they are counted is not judged: their units are for sale again. With --json - only the
+// JSON is on stdout.
 func TestRun_target(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {

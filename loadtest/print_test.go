@@ -67,7 +67,7 @@ redis                     708  12,345  正确
 	lucky := none()
 	lucky.Verdict, lucky.Oversold = result.Correct, 0
 	if got := (screen{colour: true}).table(result.Report{Strategies: []result.Strategy{lucky}}); !strings.HasSuffix(got, " not caught\n") {
-		t.Errorf("got %q, want that it is not caught at its end, without colour", got)
+		t.Errorf("got %q, want \"not caught\" at its end, without colour", got)
 	}
 }
 
@@ -135,8 +135,7 @@ func TestScreen_explanation(t *testing.T) {
 	}
 }
 
-// Colour is for terminals alone, and not for those who say NO_COLOR or whose terminal is dumb; there, progress is
-// lines.
+// Only terminals get colour, unless NO_COLOR is set or the terminal is dumb. On a dumb terminal, progress is lines.
 func Test_newScreen(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {

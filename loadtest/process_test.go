@@ -66,7 +66,7 @@ func TestRun_descriptors_of_shop(t *testing.T) {
 	}
 }
 
-// What is piped into a program that has read enough ends without a word.
+// A command whose output is piped into a program that has read enough ends without a message.
 func TestRun_closed_pipe(t *testing.T) {
 	t.Parallel()
 	for _, args := range []string{"--help", "bench --help", "faults list", "step", "--strategies redis --buyers 5 --stock 1"} {

@@ -22,11 +22,11 @@ import (
 // auditOrders is 1,000,000 in `make audit-million`.
 var auditOrders = flag.Int("audit-orders", 2_000, "orders in the database of the test of the audit's size")
 
-// auditMemory is what the heap of `shop audit` may use, whatever the number of orders.
+// auditMemory is the limit for the heap of `shop audit`, whatever the number of orders.
 const auditMemory = 100 // MB
 
 // "The audit streams the rows, so its memory does not grow with the number of orders", nor with the number of
-// differences. Time and memory are those of a process of the real program.
+// differences. The test measures the time and memory of a real process.
 func TestAudit_size(t *testing.T) {
 	for _, kind := range []struct {
 		name string

@@ -117,7 +117,7 @@ func TestServe_secondSignal(t *testing.T) {
 		}
 	})
 	if status := s.cmd.ProcessState.Sys().(syscall.WaitStatus); status.Signal() != syscall.SIGTERM {
-		t.Errorf("got %v, want that the signal killed it", s.cmd.ProcessState)
+		t.Errorf("got %v, want a process that the signal killed", s.cmd.ProcessState)
 	}
 }
 
@@ -164,7 +164,7 @@ func TestServe_interruptedWait(t *testing.T) {
 			}
 			lines := strings.Split(strings.TrimSpace(stderr.String()), "\n")
 			if len(lines) != 2 || lines[1] != "shop: interrupted" {
-				t.Errorf("got %q, want that it waits and that it was interrupted", lines)
+				t.Errorf("got %q, want a line about the wait and a line about the interruption", lines)
 			}
 		})
 	}

@@ -41,7 +41,7 @@ func TestServe_servers(t *testing.T) {
 	}
 }
 
-// What waiting cannot mend is said at once, in the server's words, by all commands.
+// If waiting cannot help, every command reports the error at once, in the server's words.
 func TestCommands_refusedByServer(t *testing.T) {
 	t.Parallel()
 	for name, open := range map[string]func(context.Context) (*testserver.Server, error){"MySQL": testserver.OpenMySQL, "MariaDB": testserver.OpenMariaDB} {

@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// What teaches, and the locks and servers that the shop does not sell with, are not in the program.
+// The program contains no teaching code, and no locks or servers that the shop does not sell with.
 func TestDependencies(t *testing.T) {
 	t.Parallel()
 	all, err := exec.CommandContext(t.Context(), "go", "list", "-deps", "example.com/shop/cmd/shop").Output()

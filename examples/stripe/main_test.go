@@ -54,7 +54,7 @@ func build(args ...string) error {
 	return nil
 }
 
-// What Stripe sends about the payments of orders, from the first event to the refund.
+// The service handles Stripe's events about the payments of orders, from the first event to the refund.
 func TestService(t *testing.T) {
 	s := open(t)
 
@@ -233,7 +233,7 @@ func event(id string, kind stripe.EventType, object map[string]any) []byte {
 	return text
 }
 
-// intent is an event of a PaymentIntent for an order; without one, it is another program's.
+// intent returns an event of a PaymentIntent for an order. Without an order, the PaymentIntent is another program's.
 func intent(id string, kind stripe.EventType, paymentID, order string, received int64) []byte {
 	return event(id, kind, map[string]any{
 		"id": paymentID, "object": "payment_intent", "amount": 1250, "amount_received": received, "currency": "eur", "metadata": metadata(order),
@@ -442,7 +442,8 @@ func (p *process) Write(text []byte) (int, error) {
 	return p.output.Write(text)
 }
 
-// start starts a program, without variables of the shop and of Stripe except those given. The end of the test stops it.
+// start starts a program. Of the variables of the shop and of Stripe, the program has only the given variables. It is
+// stopped at the end of the test.
 func start(t *testing.T, variables []string, name string, args ...string) *process {
 	t.Helper()
 	p := &process{command: exec.CommandContext(context.Background(), filepath.Join(programs, name), args...), ended: make(chan struct{})}

@@ -25,8 +25,8 @@ func chunks(n int) string {
 	return strings.Repeat("400\r\n"+strings.Repeat(" ", 1024)+"\r\n", n) + "0\r\n\r\n"
 }
 
-// What no HTTP library would send is refused as what it does send: with a 4xx, and without a change. What is not HTTP
-// is refused in plain text by the server; with a slug, the answer is a problem.
+// A request that no HTTP library would send is refused like any bad request: with a 4xx, and without a change. If the
+// case has a slug, the answer is a problem. Otherwise the request is not HTTP, and the server refuses it in plain text.
 func TestServer_badHTTP(t *testing.T) {
 	shop := start(t, embedded(t, 5))
 	buyIt := order + as(t, "ann") + "\r\n"

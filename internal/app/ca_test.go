@@ -38,7 +38,7 @@ func newCA(t testing.TB) *authority {
 	return ca
 }
 
-// certificate is one that a CA has signed, and its private key, for servers and clients. All are PEM.
+// certificate has a certificate for servers and clients, its private key, and the CA that has signed it. All are PEM.
 type certificate struct{ CA, Cert, Key []byte }
 
 // issue makes a certificate for a host name. It is valid for the time left, or expired if that is negative: it began a

@@ -14,7 +14,7 @@ import (
 	"example.com/shop/internal/testserver"
 )
 
-// failoverLimit is for an election, on a machine that has better to do: it takes about seven seconds.
+// failoverLimit is the time limit for an election on a busy machine. An election takes about seven seconds.
 const failoverLimit = time.Minute
 
 // A shop on a group needs a right, sells through a planned change of the primary, and says why there is none. What it
@@ -56,7 +56,7 @@ func wantGrant(t *testing.T, s app.Settings, primary *testserver.Server) {
 	testserver.Must(t, primary.SQL(t.Context(), "CREATE USER shop@'%' IDENTIFIED BY 'geheim'", "GRANT ALL ON shop.* TO shop@'%'"))
 	if _, err := app.OpenDatabase(t.Context(), s.DatabaseSettings); err == nil || !strings.Contains(err.Error(), grant) ||
 		strings.Contains(err.Error(), "did not answer") || strings.Contains(err.Error(), "geheim") {
-		t.Errorf("got %v, want that the user needs %s, at once", err, grant)
+		t.Errorf("got %v, want an error at once that the user needs %s", err, grant)
 	}
 	testserver.Must(t, primary.SQL(t.Context(), grant+" TO shop@'%'"))
 	database, err := app.OpenDatabase(t.Context(), s.DatabaseSettings)
@@ -77,7 +77,7 @@ func wantNoMajority(t *testing.T, shop *app.Shop, group *testserver.MySQLGroup, 
 	const readers = 64 // more than the pool has connections
 	waiting := make(chan answer, 4+readers)
 	go func() { waiting <- buy(t, shop, "waits") }()
-	// Its reads do not wait; but what it does not have, another primary may have.
+	// Reads on this primary do not wait. But a row that it lacks may exist on another primary.
 	go func() {
 		waiting <- call(t, http.MethodPost, shop.URL()+"/v1/orders", `{"lines":[{"sku":"pen","quantity":1}]}`, "Content-Type: application/json", "Idempotency-Key: pen")
 	}()

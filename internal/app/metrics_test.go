@@ -14,7 +14,7 @@ import (
 	"example.com/shop/internal/testserver"
 )
 
-// patience is for what takes milliseconds, on a machine that has better to do.
+// patience is the time limit for a step that takes milliseconds, on a busy machine.
 const patience = 30 * time.Second
 
 // scrape asks as Prometheus does, on the operator's listener.
@@ -23,7 +23,7 @@ func scrape(t *testing.T, shop *app.Shop) string {
 	return operate(shop, http.MethodGet, "/metrics", "").Want(t, http.StatusOK).Body
 }
 
-// What a small run leaves in the metrics, through the real API. "Several shops in one process do not add to each other's
+// The metrics show a small run through the real API. "Several shops in one process do not add to each other's
 // numbers": shops of other tests trade meanwhile. "The values of labels are few and come from this program": a client's
 // methods and paths are not among them.
 func TestShop_Metrics(t *testing.T) {

@@ -282,7 +282,7 @@ func TestKeptSecret(t *testing.T) {
 	path := filepath.Join(dir, "token.secret")
 	first, err := auth.KeptSecret(path)
 	if again, errAgain := auth.KeptSecret(path); err != nil || errAgain != nil || first.IsZero() || again != first {
-		t.Errorf("got %v, %v and different secrets of one file, want one", err, errAgain)
+		t.Errorf("got errors %v, %v, or two secrets of one file; want one secret", err, errAgain)
 	}
 	if info, err := os.Stat(path); err != nil || info.Mode().Perm() != 0o600 {
 		t.Errorf("got mode %v, %v, want 0600", info.Mode(), err)

@@ -249,7 +249,7 @@ func TestBadURLs(t *testing.T) { //nolint:tparallel // the rows are compared aft
 	s.wantUnchanged(t, rows)
 }
 
-// Each path of both listeners is asked with each method that it does not take. The answer lists what it takes.
+// Each path of both listeners is asked with each method that it does not take. The answer lists the methods that it takes.
 func TestBadMethods(t *testing.T) {
 	t.Parallel()
 	s, anns := stocked(t, nil)
@@ -438,7 +438,7 @@ func TestProblem_details(t *testing.T) {
 	s = newShop(t, withTokens(t))
 	ann := shows(t, shopSecret, "ann")
 	if got := unmarshal[struct{ Detail string }](t, s.call(t, "GET /v1/orders", "", ann, ann)); got.Detail != "bad token: the header Authorization is repeated: send it once" {
-		t.Errorf("got detail %q, want that Authorization is repeated", got.Detail)
+		t.Errorf("got detail %q, want a detail that says Authorization is repeated", got.Detail)
 	}
 }
 

@@ -30,7 +30,7 @@ import (
 
 type service = httpapi.Orders
 
-// fake is an order service whose calls do what it is told.
+// fake is an order service. The test sets its Place, and the error of its Order.
 type fake struct {
 	service
 	place func(context.Context, order.Request) (order.Order, bool, error)
@@ -187,7 +187,7 @@ func theLine(t *testing.T, text *bytes.Buffer) (line map[string]any) {
 	return line
 }
 
-// What is told for metrics, and with it logged, for each kind of answer.
+// The observer is told each kind of answer, for the metrics, and the log has the same.
 func TestObserved(t *testing.T) {
 	t.Parallel()
 	var seen witness

@@ -241,7 +241,7 @@ func TestMaxInFlight(t *testing.T) {
 	}
 	wantProblem(t, s.send(t, s.handler, "POST /v1/orders", unread{t}), "503 overloaded")
 	if log.Len() > 0 {
-		t.Errorf("got log %s, want none of what was turned away", &log)
+		t.Errorf("got log %s, want no line about refused requests", &log)
 	}
 	for _, path := range []string{"/healthz", "/readyz"} {
 		wantStatus(t, s.call(t, "GET "+path, ""), http.StatusOK)

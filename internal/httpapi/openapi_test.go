@@ -46,9 +46,8 @@ func TestOpenAPI_routes(t *testing.T) {
 	}
 }
 
-// Each problem of the table is in the document, and the other way round. Each object is closed: an unknown field would
-// not be noticed in another. No name is that of two components, or generators make two types of it. Limits are the
-// shop's.
+// The table and the document have the same problems. Each object is closed: in an open object, an unknown field would
+// not be noticed. No two components share a name: generators would make two types of it. The limits are the shop's.
 func TestOpenAPI_components(t *testing.T) {
 	t.Parallel()
 	components := contract.Buyers().Doc.Components

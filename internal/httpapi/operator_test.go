@@ -22,7 +22,7 @@ const (
 // delivered returns a delivery of this many units.
 func delivered(units string) string { return `{"kind":"supply","units":` + units + `}` }
 
-// What the operator's API answers, beside what other tests ask it. Its token opens nothing of the buyers'.
+// The operator's API answers requests that other tests do not send. The operator's token opens nothing of the buyers'.
 func TestOperator(t *testing.T) {
 	t.Parallel()
 	s := newShop(t, func(c *httpapi.Config) {

@@ -19,12 +19,12 @@ func (s *shop) provide(t testing.TB, call, body string) *httptest.ResponseRecord
 	return s.callOn(t, s.operator, call, body, asProvider, asJSON)
 }
 
-// payment is of an order of one mug, unless it is of another amount.
+// payment returns a payment of an amount. The price of one mug is 1250.
 func payment(id string, minor int) string {
 	return fmt.Sprintf(`{"payment_id":"%s","amount":{"minor":%d,"currency":"EUR"}}`, id, minor)
 }
 
-// What a payment service is answered, from the first payment of an order to the refund of the second.
+// A payment service gets these answers, from the first payment of an order to the refund of the second payment.
 func TestPayments(t *testing.T) {
 	t.Parallel()
 	var seen witness
@@ -42,7 +42,7 @@ func TestPayments(t *testing.T) {
 	wantReplay(t, first, s.provide(t, "POST "+path+"/pay", payment("pi_2", 1250)))
 	p := wantProblem(t, s.provide(t, "POST "+path+"/pay", payment("pi_3", 1250)), "409 already-paid")
 	if p["refund"] != true || p["order_status"] != "paid" || p["retry_safe"] != false {
-		t.Errorf("got %v, want that the money has to be refunded", p)
+		t.Errorf("got %v, want an answer that asks for a refund", p)
 	}
 	if p := wantProblem(t, s.provide(t, "POST "+other+"/pay", payment("pi_2", 1250)), "422 payment-reused"); p["refund"] != nil {
 		t.Errorf("got %v, want nothing about a refund", p)

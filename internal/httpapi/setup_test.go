@@ -165,8 +165,8 @@ func (s *shop) send(t testing.TB, handler http.Handler, call string, body io.Rea
 	return s.serve(t, handler, r)
 }
 
-// serve lets the handler, which is that of s or some operator's, answer r, and fails unless the answer is as
-// openapi.yaml has it.
+// serve lets the handler of s, or the handler of an operator, answer r. It fails unless the answer is as openapi.yaml
+// says.
 func (s *shop) serve(t testing.TB, handler http.Handler, r *http.Request) *httptest.ResponseRecorder {
 	t.Helper()
 	document := contract.Operator()

@@ -18,7 +18,7 @@ const (
 	Serializable   = "serializable"
 )
 
-// levelKey is of the level of isolation at which a transaction begins, as by sql.TxOptions.
+// levelKey is the context's key of the isolation level at which a transaction begins, as by sql.TxOptions.
 type levelKey struct{}
 
 // isolatedStore has transactions at a level of isolation. It notes how often the database has ended a transaction by a

@@ -141,7 +141,7 @@ func (r *Recorder) Look(ctx context.Context, name string, seen int) (Recording, 
 	}
 }
 
-// Do makes a move with a request. The error is an ErrNotFound, an ErrInvalid, or that of the lock's store.
+// Do makes a move with a request. The error is an ErrNotFound, an ErrInvalid, or an error of the lock's store.
 func (r *Recorder) Do(ctx context.Context, move Move, name string) error {
 	t, err := r.get(name)
 	if err != nil {
@@ -184,7 +184,7 @@ func (r *Recorder) die(t *Trace) {
 }
 
 // Holder returns the state of the lock that a request has asked for last. The error is an ErrNotFound, an ErrInvalid if
-// it has asked for none or the store does not know, or that of the store.
+// the request has asked for no lock or the store does not know the lock, or an error of the store.
 func (r *Recorder) Holder(ctx context.Context, name string) (LockState, error) {
 	t, err := r.get(name)
 	if err != nil {
@@ -252,7 +252,7 @@ func (r *Recorder) ZooKeeper(command, path, answer string) {
 	}
 }
 
-// randomName matches that of an owner, by rand.Text.
+// randomName matches the name that rand.Text has made for an owner.
 var randomName = regexp.MustCompile(`\b([A-Z2-7]{6})[A-Z2-7]{20}\b`)
 
 // Lock returns an observer that also records what the lock's store answers about a key. It never stops: an observer must

@@ -58,7 +58,7 @@ func sourceLine() string {
 	}
 }
 
-// lineKey is of the line that began a transaction.
+// lineKey is the context's key of the line that began a transaction.
 type lineKey struct{}
 
 const sharedFile = "internal/order/strategy/shop.go"

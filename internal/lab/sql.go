@@ -101,7 +101,7 @@ func (c *conn) note(ctx context.Context, query string, args []driver.NamedValue)
 		return func(string) {}, nil
 	}
 	text := statementText(query, values)
-	// What else a purchase reads and writes is its buyer's alone.
+	// All other rows that a purchase reads and writes are its buyer's alone.
 	shared := strings.Contains(text, " skus ") || strings.Contains(text, " wrong_locks ") || endsOrders.MatchString(text) || strings.Contains(text, "_LOCK(")
 	return all.command(ctx, KindSQL, text, own && shared)
 }

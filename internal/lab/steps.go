@@ -35,8 +35,8 @@ type Taken struct {
 	Step string `json:"step"`
 	SKU  string `json:"sku,omitempty"` // only of stepRead and stepWritten, which are taken for each line
 
-	// Units are those that were read as available or, where the strategy writes back what it computed, those that were
-	// written; nil for neither.
+	// Units are the units that were read as available or, where the strategy writes back a computed number, the units
+	// that were written; nil for neither.
 	Units *int64 `json:"units,omitempty"`
 
 	At int64 `json:"at"` // in microseconds since 1970

@@ -102,7 +102,7 @@ func (p Parts) right() []Offer {
 	}
 }
 
-// wrong are those that are wrong on purpose.
+// wrong returns the strategies that are wrong on purpose.
 func (p Parts) wrong() []Offer {
 	shop, lockers := p.Shop, p.Lockers
 	unguarded := func(lock string) order.Strategy {

@@ -24,7 +24,7 @@ const (
 	// shortTTL is shorter than an order takes, whose transaction alone is about as long.
 	shortTTL = 2 * time.Millisecond
 
-	// freeBound is for giving a lock back, stops included.
+	// freeBound is the time limit for giving a lock back, stops included.
 	freeBound = time.Minute
 
 	// A waiter asks again after a random time, at first up to firstPause, and each time up to twice as long, so that a
@@ -33,10 +33,10 @@ const (
 	longestPause = 500 * time.Millisecond
 )
 
-// LockOptions are of the wrong locks.
+// LockOptions are the options of the wrong locks.
 type LockOptions struct {
-	TTL      time.Duration // of those whose mistake is not that it is short
-	ShortTTL time.Duration // of the others; 0 means 2 ms
+	TTL      time.Duration // of the locks whose mistake is not a short TTL
+	ShortTTL time.Duration // of the other locks; 0 means 2 ms
 	MaxWait  time.Duration // for a lock
 }
 

@@ -574,7 +574,7 @@ func TestMemory(t *testing.T) {
 	})
 }
 
-// "Context [...] ends when the lease ends", also that of an inner lease that is no child of the outer one's.
+// "Context [...] ends when the lease ends", also if an inner lease's Context is no child of the outer lease's Context.
 func TestLease_detachedContext(t *testing.T) {
 	locker := newLocker(t, lock.NewMemory(), lock.Options{})
 	outer := mustAcquire(t, locker, "key")

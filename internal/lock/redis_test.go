@@ -41,8 +41,8 @@ func TestRedis(t *testing.T) {
 	}
 }
 
-// servers are those that the suite runs against: all that people run. The suite flushes them, so that other tests that use
-// them are not parallel.
+// servers are the kinds of servers that people run. The suite runs against each. The suite flushes the servers, so other
+// tests that use them are not parallel.
 var servers = map[string]func(t testing.TB) *redis.UniversalOptions{
 	"embedded": func(t testing.TB) *redis.UniversalOptions { return single(startMiniredis(t).Addr()) },
 	"redis 8":  func(t testing.TB) *redis.UniversalOptions { return single(testserver.Redis(t)) },
@@ -73,10 +73,10 @@ func startMiniredis(t testing.TB) *miniredis.Miniredis {
 	return server
 }
 
-// nothing is what one does who only wants the lock.
+// nothing is for a caller of Do that only wants the lock.
 func nothing(context.Context, *lock.Lease) error { return nil }
 
-// paused reports whether an error is one that a pause of the machine brings about, where TTLs are as short as in tests.
+// paused reports whether a pause of the machine may cause an error, where TTLs are as short as in tests.
 func paused(err error) bool {
 	return errors.Is(err, lock.ErrNoAnswer) || errors.Is(err, lock.ErrLost)
 }
@@ -184,7 +184,7 @@ func TestRedis_ClockStepsBack(t *testing.T) {
 	server.SetTime(time.Now().Add(-time.Hour))
 	lease := mustAcquire(t, locker, "key")
 	if lease.Fence() > seen {
-		t.Errorf("fence %d, want one below %d for the test to mean anything", lease.Fence(), seen)
+		t.Errorf("got fence %d, want a fence of %d at most: the test means nothing otherwise", lease.Fence(), seen)
 	}
 	if err := lease.Raise(t.Context(), seen); err != nil || lease.Fence() <= seen {
 		t.Errorf("raised fence %d, %v; want more than %d", lease.Fence(), err, seen)
@@ -208,7 +208,7 @@ func TestRedis_ClockStepsBackWhileFree(t *testing.T) {
 	}
 }
 
-// nextFence is that of a lease which is released at once.
+// nextFence returns the fence of a lease that it releases at once.
 func nextFence(t *testing.T, l *lock.Locker) int64 {
 	t.Helper()
 	lease := mustAcquire(t, l, "key")
@@ -577,7 +577,7 @@ func TestLease_Raise_range(t *testing.T) {
 				}
 				raised = lease.Fence()
 			}
-			// What is counted on from there can be renewed: to raise it by one is also that.
+			// A lease with such a fence can be renewed: Raise renews it and raises the fence by one.
 			if name == "redis" {
 				if err := lease.Raise(t.Context(), raised); err != nil {
 					t.Errorf("renewal of fence %d: %v", raised, err)

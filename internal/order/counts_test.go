@@ -40,7 +40,7 @@ func TestPreDeductReconciled_lost(t *testing.T) {
 				placed <- err
 			}()
 			<-taken
-			first.spy.afterTx = func(error) { // that of its order was rolled back
+			first.spy.afterTx = func(error) { // its order's transaction was rolled back
 				first.spy.afterTx = nil
 				close(goOn)
 			}
@@ -67,8 +67,8 @@ func (r refusals) Take(mode stock.TakeMode, take stock.Take) error {
 	return err
 }
 
-// "A buyer is refused only once nobody can give units back": whoever has taken the last unit and never writes its order is
-// overdue, and the next buyer gets it.
+// "A buyer is refused only once nobody can give units back": a buyer that has taken the last unit and never writes
+// its order is overdue, and the next buyer gets the unit.
 func TestPreDeductReconciled_overdue(t *testing.T) {
 	t.Parallel()
 	storetest.Each(t, func(t *testing.T, db *store.Store) {

@@ -16,7 +16,7 @@ import (
 	"example.com/shop/internal/store/storetest"
 )
 
-// message is what a payment provider says of an order, whose payments have ids of their own.
+// message sends a payment provider's message about an order. Each order has its own ids of payments.
 type message func(b *bundle, t *testing.T, o order.Order) error
 
 func succeeded(id string) message {

@@ -92,14 +92,14 @@ func TestService_Place_overtakesInVain(t *testing.T) {
 	})
 }
 
-// A holder that was cut off from the lock's store while it held the lease sells nothing after its time; the next one
-// does.
+// A holder that was cut off from the lock's store while it held the lease sells nothing after its time; the next
+// holder does.
 func TestService_Place_leaseLost(t *testing.T) {
 	t.Parallel()
 	storetest.Each(t, func(t *testing.T, db *store.Store) {
 		backend := lock.NewMemory()
 		tap := locktest.NewTap(backend)
-		cutOff := setup(t, db, func(c *config) { c.backend, c.ttl = tap, time.Second }) // that long the other waits
+		cutOff := setup(t, db, func(c *config) { c.backend, c.ttl = tap, time.Second }) // the other shop waits for the end of this TTL
 		healthy := setup(t, db, func(c *config) { c.backend = backend })
 		healthy.supply(t, "mug", 5)
 		cutOff.afterRead(func() {
@@ -266,8 +266,8 @@ func TestService_Place_allOrNothing(t *testing.T) {
 	})
 }
 
-// All or nothing also where the units of one line go between the reading and the transaction, after those of the other
-// were taken in it.
+// An order is placed whole or not at all. Another order takes the units of the last line between the read and the
+// transaction, so the transaction takes the units of the first line before it is refused.
 func TestService_Place_lastLineGone(t *testing.T) {
 	t.Parallel()
 	storetest.Each(t, func(t *testing.T, db *store.Store) {

@@ -135,8 +135,8 @@ func allBy(strategy string, shops []*bundle) []*bundle {
 	return others
 }
 
-// locks are those that all instances share beside Redis': on five Redis, and where the database is a server, in it and
-// in a ZooKeeper.
+// locks returns the other locks, beside Redis, that all instances share: on five Redis and, if the database is a server,
+// in the database and in a ZooKeeper.
 func locks(t *testing.T, db *store.Store) map[string]strategy.Locker {
 	t.Helper()
 	lockers := map[string]strategy.Locker{}
@@ -517,11 +517,11 @@ func (b *bundle) wantFence(t *testing.T, what string, o order.Order, leased bool
 	var fence int64
 	row := b.db.DB().QueryRowContext(t.Context(), "SELECT fence FROM movements WHERE order_id = ? AND kind = 'reserve'", o.ID)
 	if err := row.Scan(&fence); err != nil || (fence > 0) != leased {
-		t.Errorf("%s: fence %d, %v, want one: %v", what, fence, err, leased)
+		t.Errorf("%s: got fence %d, %v, want a fence: %v", what, fence, err, leased)
 	}
 }
 
-// expireIn moves the end of a pending order to so long from now, by the database's clock.
+// expireIn moves the end of a pending order to d from now, by the database's clock.
 func (b *bundle) expireIn(t *testing.T, o order.Order, d time.Duration) {
 	t.Helper()
 	now, err := b.db.Now(t.Context())

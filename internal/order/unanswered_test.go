@@ -17,11 +17,12 @@ import (
 	"example.com/shop/internal/testserver"
 )
 
-// fates are what becomes of the first, second, ... statement of a kind; those beyond pass.
+// fates are the fates of the first, second, ... statement of a kind; later statements pass.
 type fates []testserver.Fate
 
-// judge returns what becomes of the statements of an order: of its COMMITs, and of those that claim its key, which each
-// transaction begins with, also one that asks what became of the last. beforeClaim is called with 0, 1, ... before each.
+// judge returns a function that decides the fate of each COMMIT of an order, and of each statement that claims its key.
+// Each transaction begins with a claim, also a transaction that asks for the outcome of the last. beforeClaim is called
+// with 0, 1, ... before each claim.
 func judge(commits, claims fates, beforeClaim func(n int)) func(statement string) testserver.Fate {
 	var mu sync.Mutex
 	var committed, claimed int
@@ -114,7 +115,7 @@ func TestService_Place_ambiguousCommit(t *testing.T) {
 	})
 }
 
-// If another order has the key meanwhile, this one is not placed: it comes in between the question and the second run.
+// An order is not placed if another order has taken its key between the question and the second run.
 func TestService_Place_ambiguousTwin(t *testing.T) {
 	t.Parallel()
 	storetest.EachServer(t, func(t *testing.T, kind storetest.Kind) {

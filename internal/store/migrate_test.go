@@ -218,7 +218,7 @@ func TestStore_Migrate_foreign(t *testing.T) {
 			_, pending := s.Pending(t.Context())
 			for _, err := range []error{migrated, pending} {
 				if err == nil || !strings.Contains(err.Error(), "its table orders is not the shop's") {
-					t.Errorf("got %v, want that it names the table", err)
+					t.Errorf("got %v, want the name of the table in it", err)
 				}
 			}
 		}

@@ -189,7 +189,7 @@ func TestTx_LockOrders(t *testing.T) {
 				return err
 			}
 			if diff := cmp.Diff(want, lock()); diff != "" {
-				t.Errorf("one is locked (-want +got):\n%s", diff)
+				t.Errorf("with one order locked (-want +got):\n%s", diff)
 			}
 			return nil
 		})

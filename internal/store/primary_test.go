@@ -90,7 +90,7 @@ func TestMySQL_hosts(t *testing.T) {
 	}()
 	select {
 	case err := <-opened:
-		t.Errorf("got %v, want that a start waits for a primary", err)
+		t.Errorf("got %v, want a start that waits for a primary", err)
 	case <-time.After(3 * time.Second): // longer than a connection waits
 	}
 	testserver.Must(t, server.SQL(t.Context(), "SET GLOBAL read_only = OFF"))
@@ -128,6 +128,6 @@ func TestMySQL_hostsDenied(t *testing.T) {
 	config.Passwd, config.Addr = "s3cret", config.Addr+","+relay
 	_, err = store.MySQL(t.Context(), config.FormatDSN(), store.Options{}) // waiting would hang
 	if err == nil || strings.Contains(err.Error(), "s3cret") || strings.Count(err.Error(), "Access denied") != 2 {
-		t.Errorf("got %v, want that both deny access, and no password", err)
+		t.Errorf("got %v, want an error that both hosts deny access, without the password", err)
 	}
 }

@@ -199,7 +199,7 @@ func TestStore_Supply_refused(t *testing.T) {
 		}
 		_, _, err := s.Supply(t.Context(), delivery("mug", "key-1", stock.MaxUnits-9))
 		if !errors.Is(err, stock.ErrInvalid) || !strings.Contains(err.Error(), "10 were already supplied") {
-			t.Errorf("one too many: got %v, want ErrInvalid that says how many there are", err)
+			t.Errorf("one unit too many: got %v, want an ErrInvalid with the units already supplied", err)
 		}
 		s.wantUntouched(t, 10)
 		full, replayed, err := s.Supply(t.Context(), delivery("mug", "key-1", stock.MaxUnits-10))

@@ -62,8 +62,8 @@ func (l Log) Series() Series {
 	return c
 }
 
-// left is what the stock column has after an order, by the shop's own account: what it wrote, or one less than it read
-// where the database subtracts.
+// left returns the units in the stock column after an order, as the shop reports them: the units that it wrote or, where
+// the database subtracts, one less than the units that it read.
 func (r Record) left() *int64 {
 	if r.Trace == nil {
 		return nil

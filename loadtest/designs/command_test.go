@@ -85,7 +85,7 @@ func TestCommand_faults(t *testing.T) {
 	}
 	testserver.Must(t, testserver.AskRedis(t.Context(), addr, "SET", "somebody's", "value").Err())
 	if _, err := run(t, args...); err == nil || !strings.Contains(err.Error(), "it has keys") {
-		t.Errorf("got %v, want that it has keys", err)
+		t.Errorf("got %v, want an error that the Redis has keys", err)
 	}
 	if n, err := testserver.AskRedis(t.Context(), addr, "DEL", "somebody's").Int(); n != 1 || err != nil {
 		t.Fatalf("%d keys were left: %v", n, err)

@@ -38,7 +38,7 @@ type Row struct {
 	Verdict string             `json:"verdict"` // what went wrong in any of the faults; empty without faults
 }
 
-// loadCase is a crowd, and what it wants.
+// loadCase is a crowd, and the units that it wants.
 type loadCase struct {
 	name, figure        string // in the table, and in the JSON
 	skus, buyers, lines int

@@ -108,7 +108,7 @@ func TestClient_once(t *testing.T) {
 		}
 		requests.Store(0)
 		if _, err := ask(); err == nil || requests.Load() != 1 {
-			t.Errorf("%s: got error %v and %d requests, want that the connection broke, and 1", name, err, requests.Load())
+			t.Errorf("%s: got error %v and %d requests, want a broken connection and 1 request", name, err, requests.Load())
 		}
 	}
 }

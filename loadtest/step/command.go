@@ -58,7 +58,7 @@ type Output struct {
 	Progress func(line string)
 }
 
-// played is what came of a lesson.
+// played is the outcome of a lesson.
 type played struct {
 	Lesson
 	wrong, remedy Position
@@ -127,7 +127,7 @@ func openPlayer(ctx context.Context, on *shops.Servers, out Output) (p *Player, 
 	return p, func() error { return errors.Join(p.Close(), stop()) }, nil
 }
 
-// report writes what came of the lessons. Its error is that of Run.
+// report writes the outcomes of the lessons. It returns the error of Run.
 func (c *Command) report(lessons []played, took time.Duration, out Output) (err error) {
 	if c.Name == all {
 		out.table(lessons)

@@ -141,7 +141,7 @@ func (o Output) conclude(results []Explored) {
 	}
 }
 
-// show writes what came of one strategy, with the shortest schedule that failed.
+// show writes the outcome of one strategy, with the shortest schedule that failed.
 func (c *Explore) show(ctx context.Context, player *Player, out Output, e Explored) error {
 	bound := lang.Text(out.Lang, "Schedules have at most %d switches away from a request that could go on.", c.Preemptions)
 	if c.Crash {
@@ -185,7 +185,7 @@ func (o Output) explored(results []Explored, strategies []shopclient.Strategy, t
 	fmt.Fprintln(o.Out, lang.Text(o.Lang, "%d schedules in %.1f s.", total, took.Seconds()))
 }
 
-// Explored is what came of all schedules of a strategy.
+// Explored is the outcome of all schedules of a strategy.
 type Explored struct {
 	Strategy  string   `json:"strategy"`
 	Designed  bool     `json:"designed"`  // it is designed to be correct
@@ -233,7 +233,7 @@ func DefaultBounds() Bounds {
 const parallel = 4
 
 // Explore plays each schedule of a strategy within the bounds. progress is called with the number of schedules played, and
-// of those that are known and still to be played. The errors are those of Position and, if ctx ends, its cause.
+// the number of known schedules still to be played. The errors are the errors of Position and, if ctx ends, its cause.
 func (p *Player) Explore(ctx context.Context, name string, within Bounds, progress func(played, todo int)) (Explored, error) {
 	strategy, err := p.strategy(ctx, name)
 	if err != nil {

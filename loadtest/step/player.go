@@ -15,7 +15,7 @@ import (
 	"example.com/shop/loadtest/shops"
 )
 
-// Position is what came of a schedule, as far as it was played.
+// Position is the outcome of a schedule, as far as it was played.
 type Position struct {
 	Schedule string   `json:"schedule"` // the name of what was done
 	Acts     []string `json:"acts"`     // what was done, one by one
@@ -68,7 +68,7 @@ type Stock struct {
 	Fence     int64 `json:"fence,string"` // above what a JavaScript number can hold exactly
 }
 
-// Lock is what the lock's store has of it, whatever the buyers believe.
+// Lock is the lock as its store has it, whatever the buyers believe.
 type Lock struct {
 	Holders []string `json:"holders"` // A, B or C; none if it is free, or the store has no owner
 	lab.LockState
@@ -95,7 +95,7 @@ type Player struct {
 	idle []*instances
 }
 
-// kind is what shops a schedule needs.
+// kind describes the shops that a schedule needs.
 type kind struct {
 	buyers int           // each at an instance of its own
 	ttl    time.Duration // of locks

@@ -12,7 +12,7 @@ import (
 	"example.com/shop/loadtest/stats"
 )
 
-// whole writes what came of a schedule, with its timeline and what it means, in at most 100 columns for two buyers.
+// whole writes the outcome of a schedule, with its timeline and what it means, in at most 100 columns for two buyers.
 func (o Output) whole(p Position) {
 	fmt.Fprintln(o.Out, o.bold(lang.Text(o.Lang, "%s: %s", p.Schedule, lang.Text(o.Lang, p.verdict()))))
 	o.timeline(p)

@@ -78,7 +78,7 @@ func TestCommand_all(t *testing.T) {
 	compareLessons(t, printed.String(), whole.String(), 2*len(chosen))
 }
 
-// Strategies that need a server of their own, on real ones: each survives all schedules, and what it stores is shown as text.
+// Strategies that need a server of their own, on real servers: each survives all schedules, and what it stores is shown as text.
 func TestCommand_servers(t *testing.T) {
 	testserver.NotUnderRace(t)
 	player := newPlayer(t, shops.Servers{MySQL: testserver.MySQL(t), ZooKeeper: testserver.ZooKeeper(t)})
@@ -254,7 +254,7 @@ func TestPlayer_Position_wrong(t *testing.T) {
 	}
 }
 
-// The lock's store is asked who has it, whatever the buyers believe.
+// The lock's store is asked for the holder, whatever the buyers believe.
 func TestPlayer_Position_lock(t *testing.T) {
 	t.Parallel()
 	player := newPlayer(t, shops.Servers{})
@@ -321,7 +321,7 @@ func TestUntilAvailable(t *testing.T) {
 	})
 }
 
-// A play, as it is printed; -rewrite writes it anew.
+// A play is printed as in the golden file; -rewrite rewrites the file.
 func TestOutput_whole(t *testing.T) {
 	t.Parallel()
 	at := func(ms float64) time.Duration { return time.Duration(ms * float64(time.Millisecond)) }

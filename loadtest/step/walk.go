@@ -408,7 +408,7 @@ func (w *walk) renews() bool {
 	return w.strategy.LockEnds == lab.EndsAsLease || w.strategy.LockEnds == lab.EndsWithProcess
 }
 
-// position says what has come of it.
+// position returns the outcome of the walk so far.
 func (w *walk) position(ctx context.Context, over bool) (Position, error) {
 	p := Position{
 		Schedule: w.name(), Acts: []string{}, Strategy: w.strategy.Name,
@@ -453,8 +453,8 @@ func (w *walk) position(ctx context.Context, over bool) (Position, error) {
 	return p, nil
 }
 
-// readBooks asks a shop for what it has sold and has left, and for the lock. Where a buyer has died, its request has, not
-// the shop.
+// readBooks asks a shop for the units sold, the units left, and the lock. The shop can answer: if a buyer has died, only
+// its request has died.
 func (w *walk) readBooks(ctx context.Context, p *Position) error {
 	err := untilAvailable(ctx, func() error {
 		audit, err := w.shops.clients[0].Audit(ctx, w.sku)

@@ -404,10 +404,10 @@ func TestServer_explore(t *testing.T) {
 	}
 	<-begun
 	if got := <-told; !strings.Contains(got, `"strategy":"redis"`) {
-		t.Errorf("got %s, want what was found when its turn came", got)
+		t.Errorf("got %s, want the outcome of the schedules of redis", got)
 	}
 	if _, got := s.ask(t, http.MethodPost, "/explore", `{"strategy":"redis","units":1}`); strings.Contains(got, "\n") || !strings.Contains(got, `"found"`) {
-		t.Errorf("again: got %s, want what was kept", got)
+		t.Errorf("again: got %s, want the kept outcome alone", got)
 	}
 	for body, want := range map[string]int{`{"strategy":"none","units":3}`: 422, `{"strategie":"none"}`: 400} {
 		if status, _ := s.ask(t, http.MethodPost, "/explore", body); status != want {
@@ -450,7 +450,7 @@ func TestServer_lesson(t *testing.T) {
 		t.Errorf("played: got %s, want %s", got, want)
 	}
 	if _, body := s.ask(t, http.MethodGet, "/lessons", ""); !strings.Contains(body, `"missing":"it needs a ZooKeeper"`) {
-		t.Errorf("lessons: got %s, want what one of them lacks", body)
+		t.Errorf("lessons: got %s, want the server that one of them lacks", body)
 	}
 }
 

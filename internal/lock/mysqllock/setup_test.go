@@ -57,7 +57,7 @@ func with(t testing.TB, dsn, name, value string) string {
 	return config.FormatDSN()
 }
 
-// newBackend returns one whose table exists.
+// newBackend returns a Backend whose table exists.
 func newBackend(t testing.TB, db *sql.DB) *mysqllock.Backend {
 	t.Helper()
 	b := mysqllock.New(db)
@@ -104,7 +104,7 @@ func mustGrant(t testing.TB, b lock.Backend, c lock.Claim) (fence int64) {
 	return g.Fence
 }
 
-// mustBeHeld fails the test unless somebody else holds the key.
+// mustBeHeld fails the test unless another owner holds the key.
 func mustBeHeld(t testing.TB, b lock.Backend, c lock.Claim) lock.Grant {
 	t.Helper()
 	g, err := b.Acquire(bounded(t), c)

@@ -16,7 +16,7 @@ import (
 	"example.com/shop/internal/testserver"
 )
 
-// briefSession is for tests in which it expires.
+// briefSession is the session timeout of tests in which a session expires.
 const briefSession = 4 * time.Second
 
 // A waiter whose session ends stands in line again in the next one.

@@ -144,7 +144,7 @@ func mustRelease(t testing.TB, lease *lock.Lease) {
 	}
 }
 
-// claim returns that of an owner that waits, for a second.
+// claim returns the claim of an owner that waits. Its TTL is a second.
 func claim(key, owner string) lock.Claim {
 	return lock.Claim{Key: key, Owner: owner, TTL: time.Second, Queue: true}
 }

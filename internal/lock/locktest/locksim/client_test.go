@@ -152,7 +152,7 @@ type fate struct {
 	linger      time.Duration // from the context's end to the return
 }
 
-// fate draws that of a call of this kind on the key.
+// fate draws the fate of a call of this kind on the key.
 func (c *client) fate(kind, key string) fate {
 	p, ttl, healed := c.plan.profile, c.options.TTL, c.healed()
 	d := c.plan.draw("fate", c.name, kind, key, c.count(kind+" "+key))

@@ -104,7 +104,7 @@ func newPlan(seed uint64) *plan {
 	return p
 }
 
-// options returns those of one process.
+// options returns the options of one process's Locker.
 func options(d draw, f profile) lock.Options {
 	ms := time.Millisecond
 	ttl := oneOf(d, 100*ms, 300*ms, 1000*ms, 1500*ms, 4000*ms)

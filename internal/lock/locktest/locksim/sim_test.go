@@ -190,7 +190,7 @@ func (s *sim) patience() time.Duration {
 	return 10*s.plan.longest + time.Duration(workers)*(reservation+2*s.plan.longest)
 }
 
-// reservation is for how long the store keeps a released key for the first waiter.
+// reservation is the time for which the store keeps a released key for the first waiter.
 const reservation = 500 * time.Millisecond
 
 // checkFree: no key is held or waited for any more. Without faults that is so at once, else when the TTLs have passed.
@@ -338,7 +338,7 @@ func (s *sim) String() string {
 }
 
 // store is what all processes share: a Memory for each key. Its clock has a speed of its own, and steps: "Only durations go to
-// the store, never a client's time." Losing its memory, it begins anew.
+// the store, never a client's time." A store that loses its memory starts empty.
 type store struct {
 	start time.Time
 	rate  float64

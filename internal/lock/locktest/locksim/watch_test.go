@@ -16,7 +16,7 @@ type watch struct {
 	tenures map[string][]*tenure // by key, in the order of their answers
 }
 
-// requests are those under one owner.
+// requests are the requests under one owner.
 type requests struct {
 	asking   int       // under way, also those that no caller waits for
 	refused  bool      // the last answer was "held by another", and no Wait since
@@ -26,7 +26,7 @@ type requests struct {
 // tenure is what the store granted to a process.
 type tenure struct {
 	owner   string
-	last    int64     // the highest fence seen: the grant's, or that of a lease after it
+	last    int64     // the highest fence seen: of the grant, or of a lease after it
 	sent    time.Time // when the granted request was
 	granted time.Time // when its answer was here
 	limit   time.Time // until when it may be trusted
