@@ -23,8 +23,8 @@ import (
 	"example.com/shop/internal/store"
 )
 
-// A Trace has the steps of a request in order, with the units that were read and, where the strategy computes them,
-// written. Header writes them.
+// A Trace has the steps of a request in order, with the units that were read and, if the strategy computes them, the
+// units that were written. Header writes the steps.
 func TestTrace_steps(t *testing.T) {
 	t.Parallel()
 	st := openStore(t, store.Options{})
@@ -70,7 +70,7 @@ func TestTrace_steps(t *testing.T) {
 	}
 }
 
-// taken are the steps in the header of a trace.
+// taken returns the steps in the header of a trace.
 func taken(t *testing.T, trace *Trace) (steps []Taken) {
 	t.Helper()
 	if err := json.Unmarshal([]byte(trace.Header()), &steps); err != nil {
@@ -174,12 +174,12 @@ func TestRecording_line(t *testing.T) {
 			t.Errorf("%s: %v", name, err)
 		}
 		if seen := until(t, r, name, Ended); seen.Line != "" {
-			t.Errorf("%s: got line %s behind the last step", name, seen.Line)
+			t.Errorf("%s: got line %s after the last step", name, seen.Line)
 		}
 	}
 }
 
-// Work for a batch is in the trace of each request in it, but for the release.
+// The steps of a batch are in the trace of each request in the batch, except the release.
 func TestLocker_batch(t *testing.T) {
 	t.Parallel()
 	memory := lock.New(lock.NewMemory(), lock.Options{})

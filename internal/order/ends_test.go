@@ -66,7 +66,7 @@ func TestSeller_End(t *testing.T) {
 	})
 }
 
-// "An order has several lines, all or nothing": its end moves the units of all of them, once.
+// "An order has several lines, which are placed, and end, all together": its end moves the units of all lines, once.
 func TestSeller_End_lines(t *testing.T) {
 	t.Parallel()
 	storetest.Each(t, func(t *testing.T, db *store.Store) {

@@ -2,14 +2,14 @@ package store
 
 import "example.com/shop/internal/stock"
 
-// check looks for one kind of difference. Its query returns SKU and order, NULL for none, and the values of detail.
+// check looks for one kind of difference. Its query returns the SKU and the order, or NULL, and the values of detail.
 type check struct {
 	invariant stock.Invariant
 	detail    string // a format with one %s for each further column
 	query     string
 }
 
-// keyIsKept narrows a query on orders AS o to those whose key no purge can have deleted. The key of an older order may be
+// keyIsKept narrows a query on orders AS o to the orders whose key no purge can have deleted. The key of an older order may be
 // missing, or may belong to another request now.
 const keyIsKept = `o.created_at >= (SELECT purged_until FROM idempotency_purge)`
 
@@ -17,7 +17,7 @@ const keyIsKept = `o.created_at >= (SELECT purged_until FROM idempotency_purge)`
 // an order, its fingerprint is pay: or cancel: and the order's id.
 const keyPlaces = `REPLACE(k.fingerprint, o.id, '') NOT IN ('pay:', 'cancel:')`
 
-// orderHasSKU narrows a query on orders AS o to those with a line of the SKU.
+// orderHasSKU narrows a query on orders AS o to the orders with a line of the SKU.
 const orderHasSKU = `(@sku = '' OR EXISTS (SELECT 1 FROM order_lines AS l WHERE l.order_id = o.id AND l.sku = @sku))`
 
 // checks is the table of the checks that compare rows. stock.Account.Check checks the sums of a SKU.
@@ -81,7 +81,7 @@ var checks = []check{ //nolint:gochecknoglobals // a table
 	{stock.I5, "movement %s (%s) belongs to a SKU that does not exist", `
 		SELECT m.sku, m.order_id, m.id, m.kind FROM movements AS m LEFT JOIN skus AS s ON s.name = m.sku
 		WHERE s.name IS NULL AND (@sku = '' OR m.sku = @sku)`},
-	{stock.I5, "order is %s, which no order can be", `
+	{stock.I5, "order has the unknown status %s", `
 		SELECT NULL, o.id, o.status FROM orders AS o
 		WHERE o.status NOT IN ('pending', 'paid', 'cancelled', 'expired') AND ` + orderHasSKU},
 	{stock.I5, "order is %s, but no movement ends its line of %s units", `

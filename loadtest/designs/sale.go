@@ -23,24 +23,24 @@ import (
 )
 
 const (
-	saleBuyers = 64               // buyers of the one SKU
+	saleBuyers = 64               // all buy the same SKU
 	saleLimit  = 20 * time.Second // for the part of a sale before a fault, and for the part after it
 	stopLimit  = time.Minute      // for a seller that is asked to end: its writer may be behind
-	tries      = 10               // of a design that is known to be wrong
+	tries      = 10               // at most, of a design that is known to be wrong
 )
 
-// testbed is where designs are broken.
+// testbed has the servers on which the sales are broken.
 type testbed struct {
-	one      Servers                // this Redis is emptied
+	one      Servers                // its Redis is emptied
 	group    Servers                // with a Redis that Sentinels replace
 	sentinel *testserver.RedisGroup // of the group; without it, no failover takes place
 }
 
-// fault is what is broken in the middle of a sale.
+// fault is a fault in the middle of a sale.
 type fault struct {
 	name, about string
-	redis       bool             // it is for designs where Redis decides, and takes place on the group
-	moment      func(*sale) bool // when it happens, of a sale that has sold a third of the units
+	redis       bool             // only for designs where Redis decides; it takes place on the group
+	moment      func(*sale) bool // when the fault happens, once a third of the units is sold
 	does        func(*sale, context.Context) error
 }
 
@@ -52,7 +52,7 @@ func allFaults() []fault {
 	failOver := func(s *sale, ctx context.Context) error { return s.sentinel.FailOver(ctx) }
 	return []fault{
 		{"kill -9", "the process is killed and started again", false, now, (*sale).restart},
-		{"kill -9 at the end", "so it is when a buyer is told that the SKU is sold out", false, atTheEnd, (*sale).restart},
+		{"kill -9 at the end", "the same, when the first buyer is told that the SKU is sold out", false, atTheEnd, (*sale).restart},
 		{"FLUSHALL", "Redis forgets everything, as without persistence in a restart", false, now, flush},
 		{"failover", "Redis is replaced by a replica that was cut off before; where Redis decides", true, unheard, failOver},
 	}
@@ -92,9 +92,9 @@ type sale struct {
 	log      testserver.LogBuffer
 	receipts []receipt // complete when the seller has ended
 	sold     atomic.Int64
-	left     atomic.Int64 // buyers of the seller who were told that the SKU is sold out
+	left     atomic.Int64 // buyers of the seller that were told that the SKU is sold out
 
-	broken, healed time.Time // when the fault began, and when the seller could go on
+	broken, healed time.Time // when the fault began, and when it was repaired
 }
 
 // breakBy holds one sale:
@@ -117,7 +117,7 @@ func (g *testbed) breakBy(ctx context.Context, d Design, f fault, supply int64) 
 	}
 	defer func() { s.end(os.Kill) }()
 	s.await(ctx, func() bool { return s.sold.Load() >= supply/3 })
-	if f.redis { // the units that are sold from now on only the master knows of
+	if f.redis { // only the master knows of the units that are sold from now on
 		if err := g.sentinel.CutReplicas(ctx); err != nil {
 			return o, err
 		}
@@ -131,7 +131,7 @@ func (g *testbed) breakBy(ctx context.Context, d Design, f fault, supply int64) 
 		return o, err
 	}
 	s.healed = time.Now()
-	// A seller that has forgotten what it sold may sell for ever.
+	// A seller that has forgotten its sales may sell for ever.
 	s.await(ctx, func() bool { return s.left.Load() == saleBuyers || s.sold.Load() > 2*supply })
 	s.end(os.Interrupt)
 	if !s.seller.ProcessState.Success() {
@@ -160,7 +160,7 @@ func (s *sale) await(ctx context.Context, enough func() bool) {
 // task is what a seller's process reads from stdin: addresses may hold passwords.
 type task struct{ Design, DSN, Address, SKU string }
 
-// start starts this program anew, as a process that calls sell.
+// start starts this program once more, as a process that calls sell.
 func (s *sale) start(ctx context.Context) error {
 	self, err := os.Executable()
 	if err != nil {
@@ -194,7 +194,7 @@ func (s *sale) start(ctx context.Context) error {
 	return nil
 }
 
-// end returns when the process has ended, to which the signal asks it.
+// end sends the signal to the process, and returns when the process has ended.
 func (s *sale) end(by os.Signal) {
 	_ = s.seller.Process.Signal(by) // unless it has ended
 	limit := time.AfterFunc(stopLimit, func() { _ = s.seller.Process.Kill() })
@@ -222,7 +222,7 @@ func sell(ctx context.Context, all []Design, stdin io.Reader, receipts io.Writer
 	}
 	seller := all[i].open(ctx, on)
 	crowd{seller, []string{g.SKU}, saleBuyers, 1}.run(ctx, func(r receipt) bool {
-		// One write, and so a whole line, even if the process is killed.
+		// Encode writes once, so the line is whole even if the process is killed.
 		err := json.NewEncoder(receipts).Encode(r)
 		if r.Answer == failed && err == nil {
 			err = order.Pause(ctx, 20*time.Millisecond)
@@ -232,7 +232,7 @@ func sell(ctx context.Context, all []Design, stdin io.Reader, receipts io.Writer
 	return seller.Close()
 }
 
-// crowd is buyers that order again as soon as they have an answer: each time one unit of each of some random SKUs.
+// crowd is a crowd of buyers. Each orders again as soon as it has an answer: one unit each of some random SKUs.
 type crowd struct {
 	seller        Seller
 	skus          []string
@@ -278,7 +278,7 @@ func (c crowd) buy(ctx context.Context, buyer string) receipt {
 	return r
 }
 
-// Outcome is what came of a sale with a fault, by the buyers' receipts and the rows of their orders alone.
+// Outcome is the outcome of a sale with a fault, by the buyers' receipts and the rows of their orders alone.
 type Outcome struct {
 	Fault        string   `json:"fault"`
 	Supplied     int64    `json:"supplied_units"`
@@ -286,9 +286,9 @@ type Outcome struct {
 	Lost         int      `json:"lost_orders"`         // acknowledged, without a row
 	Oversold     int64    `json:"oversold_units"`      // in orders that are acknowledged or have a row, above the supply
 	Undersold    int64    `json:"undersold_units"`     // for sale when a buyer was told sold out
-	Left         int64    `json:"left_units"`          // of those, what nobody has bought in the end
+	Left         int64    `json:"left_units"`          // of these, still unsold in the end
 	StandsStill  bool     `json:"stands_still"`        // no order after the fault, and not all buyers were told sold out
-	Seconds      *float64 `json:"sells_again_seconds"` // the longest without an order, from the fault on; nil: none since
+	Seconds      *float64 `json:"sells_again_seconds"` // the longest time without an order, from the fault on; nil: no order since
 	Verdict      string   `json:"verdict"`             // nothing, or what is wrong
 	Operator     string   `json:"operator_does"`       // what a person has to do afterwards
 }

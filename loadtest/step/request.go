@@ -17,12 +17,13 @@ import (
 )
 
 const (
-	answerTimeout = 90 * time.Second       // of one try to buy: longer than any shop waits
+	answerTimeout = 90 * time.Second       // for one try to buy: longer than any shop waits
 	retryFor      = 30 * time.Second       // since the first try
 	retryPause    = 100 * time.Millisecond // between two tries
 )
 
-// buyer is one whose purchase is stepped. Where the shop says that this is safe, it is tried again with the same key.
+// buyer is a buyer whose purchase is stepped. If the shop says that a retry is safe, the buyer tries again with the same
+// key.
 type buyer struct {
 	name     string
 	shop     *shopclient.Client
@@ -31,17 +32,17 @@ type buyer struct {
 	giveUp   context.CancelFunc
 
 	tries    atomic.Int32
-	gone     atomic.Bool       // it gets no answer any more, and does not try again
+	gone     atomic.Bool       // the buyer gets no more answers, and does not try again
 	answered chan struct{}     // closed after the last try
 	answer   shopclient.Answer // of the last try; read after answered
 	err      error             // of the last try: no answer
 
 	recordings map[int]lab.Recording // by try, from 1: what the shop recorded, as far as look has seen it
 	at         progress
-	line       string   // of the source, where it has stopped last
-	lines      []string // where it has stopped until now
+	line       string   // of the source, where the buyer has stopped last
+	lines      []string // all lines where the buyer has stopped
 	dead       bool
-	once       bool // it does not try again
+	once       bool // the buyer does not try again
 	expired    bool // its lock has run out
 	begun      bool // it has taken a step
 	asked      int  // walk.changes when it asked for a lock last
@@ -104,7 +105,7 @@ func (b *buyer) look(ctx context.Context, polls bool) {
 	}
 }
 
-// awaitChange waits for a change in the latest recording. It reports false at once if the recording has not begun, or has
+// awaitChange waits for a change in the latest recording. It returns false at once if the recording has not begun, or has
 // ended and the answer is on its way.
 func (b *buyer) awaitChange(ctx context.Context) bool {
 	try := b.try()
@@ -126,7 +127,7 @@ func (b *buyer) move(ctx context.Context, move lab.Move) error {
 	})
 }
 
-// untilAvailable repeats what a busy shop refuses, for as long as a step may take.
+// untilAvailable repeats a request that a busy shop refuses, for as long as a step may take.
 func untilAvailable(ctx context.Context, ask func() error) error {
 	ctx, cancel := context.WithTimeout(ctx, settleBound)
 	defer cancel()
@@ -143,7 +144,7 @@ func untilAvailable(ctx context.Context, ask func() error) error {
 type progress struct {
 	next      string // the step that it has stopped before
 	answered  bool
-	read      *int64 // units that it has seen as available
+	read      *int64 // units that the request has seen as available
 	asks      bool   // for a lock
 	asksNow   bool   // by the next command
 	waits     bool   // for a lock
@@ -153,12 +154,12 @@ type progress struct {
 	wrote     bool // in this transaction: it has locked the row of the stock
 	readsInTx bool // in this transaction: the row of the stock
 	ends      bool // in this transaction: it has locked the row of an order
-	chosen    bool // by the database, which ended its transaction by a deadlock
+	chosen    bool // as the victim of a deadlock: the database ended its transaction
 }
 
-// progressOf reads a recording, of a request that polls or not.
+// progressOf reads a recording. polls says that the request polls for its lock.
 func progressOf(events []lab.Event, polls bool) (p progress) {
-	held := 0 // some are taken twice
+	held := 0 // locks; some are taken twice
 	for _, e := range events {
 		p.sending, p.asksNow = "", false
 		p.waits = p.waits && (!polls || e.Kind == lab.KindStep)
@@ -177,7 +178,7 @@ func progressOf(events []lab.Event, polls bool) (p progress) {
 			}
 		case e.Kind == lab.KindRedis && e.Answer == "taken": // from a count
 			held = 1
-		case e.Kind == lab.KindRedis && e.Answer == "wait": // for others who have taken
+		case e.Kind == lab.KindRedis && e.Answer == "wait": // for other buyers that have taken units
 			p.waits, p.asks = true, true
 		case e.Kind == lab.KindSQL && strings.Contains(e.Answer, "Deadlock found"):
 			p.chosen = true

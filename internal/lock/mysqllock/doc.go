@@ -10,7 +10,7 @@
 // Each key has a row in the table locks, with owner, deadline and fence. A successful request is one statement: an
 // UPDATE of the row, if the key is free, has run out, or is the caller's own. The fence comes back with the answer, by
 // LAST_INSERT_ID. If the UPDATE of an acquisition matches no row, a SELECT reads the holder's remaining time; a missing
-// row is inserted as a free one. A held lease keeps no connection.
+// row is inserted as a free row. A held lease keeps no connection.
 //
 // If another transaction has locked the row, the key counts as held: taking or renewing a lease never waits for the row.
 //
@@ -37,7 +37,7 @@
 // ends leases early. The fence covers both, unless the clock falls back by more than the time since the last lease.
 //
 // The row of a free key stays, for its fence. If there are many keys, a daily job can delete the rows that have been
-// free for a day. Run it in READ COMMITTED, or the statement keeps all rows locked that it reads, even rows of leases.
+// free for a day. Run it in READ COMMITTED, or the statement locks all rows that it reads, even the rows of leases.
 // Repeat the statement until it deletes no row:
 //
 //	DELETE FROM locks

@@ -24,7 +24,8 @@ var ErrNoQuorum = errors.New("no quorum of nodes answered")
 // Options of a Backend. The zero value works for leases of seconds.
 type Options struct {
 	// NodeTimeout is the time limit for an answer of a node. It should be far above a round trip, so that a slow answer
-	// does not count as an outage, and far below a third of the TTL, for which a Locker awaits a renewal. Default 50 ms.
+	// does not count as an outage. It should be far below a third of the TTL, because a Locker waits a third of the TTL
+	// for a renewal. Default 50 ms.
 	NodeTimeout time.Duration
 
 	// Delay is the shortest time between two attempts of a waiter. A random time of up to four Delays is added, so that
@@ -251,12 +252,12 @@ func (t tally) lost() bool { return t.no > t.nodes-t.quorum() }
 // settled reports whether the missing answers cannot change or clarify who holds the key.
 func (t tally) settled() bool {
 	cannotWin := t.yes+t.pending() < t.quorum()
-	unreachable := t.failed > t.nodes-t.quorum() // by a quorum of answers
+	unreachable := t.failed > t.nodes-t.quorum() // too few nodes can answer for a quorum
 	return t.won() || cannotWin && (t.answered() >= t.quorum() || unreachable)
 }
 
-// validity returns the time for which a grant may be trusted that took the time elapsed. The clocks of nodes and
-// clients may differ in speed by 1 %, and expiry by 2 ms.
+// validity returns the time for which a grant may be trusted if the request took the time elapsed. The clocks of nodes
+// and clients may differ in speed by 1 %, and expiry by 2 ms.
 func validity(ttl, elapsed time.Duration) time.Duration {
 	return ttl - elapsed - ttl/100 - 2*time.Millisecond
 }
@@ -305,7 +306,8 @@ func (b *Backend) send(script lock.Script, c lock.Claim) <-chan answer {
 	return answers
 }
 
-// enqueue puts a request behind the contender's earlier ones. The request is sent when before, unless nil, is closed.
+// enqueue puts a request behind the contender's earlier requests. The request waits until before is closed, unless before
+// is nil.
 func (n *node) enqueue(c contender) (before chan struct{}, end func()) {
 	n.mu.Lock()
 	defer n.mu.Unlock()

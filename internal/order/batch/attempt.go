@@ -15,10 +15,10 @@ import (
 
 // batch is one attempt of a transaction.
 type batch struct {
-	requests       []*request             // not refused so far; in the end, the placed or ended ones
+	requests       []*request             // not refused so far; in the end, the placed or ended requests
 	claimed        []order.BuyerKey       // keys that this attempt has written
 	early          map[string]order.Order // by id, the orders that are written before the stock is read
-	levels         order.Levels           // of the locked rows; from decide on, as they will be
+	levels         order.Levels           // of the locked rows; from decide on, as the batch will leave them
 	ahead          time.Duration          // by which the database's clock is ahead of this process's
 	fences         map[string]int64       // of the leases, by SKU; none for a SKU without a lease
 	lockedByOthers []string               // SKUs whose row another transaction has locked
@@ -69,7 +69,7 @@ func (s *Seller) context(buyers []*request) (context.Context, context.CancelFunc
 
 // lockBuyers locks the rows of the buyers of requests with a key. So only one transaction at a time places orders of a
 // buyer: it can count the buyer's pending orders, and its INSERT of a key waits for no other transaction. If another
-// transaction has locked the row, the request waits behind.
+// transaction has locked the row, the request waits in the queue behind.
 func (s *Seller) lockBuyers(tx order.Tx, b *batch) error {
 	others, err := tx.LockBuyers(order.Map(b.where(hasKey).requests, func(r *request) string { return r.key.Buyer })...)
 	b.keep(func(r *request) bool {
@@ -82,7 +82,7 @@ func (s *Seller) lockBuyers(tx order.Tx, b *batch) error {
 }
 
 // lockRows locks and reads the rows of the SKUs of those requests for which moves returns true. If another transaction
-// keeps a row locked, the request waits behind or, with NoWait, fails.
+// keeps a row locked, the request waits in the queue behind or, with NoWait, fails.
 func (s *Seller) lockRows(tx order.Tx, b *batch, moves func(*request) bool) (err error) {
 	b.levels, err = tx.TryLevels(b.where(moves).skus(), s.Patience)
 	if err != nil {

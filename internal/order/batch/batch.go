@@ -30,7 +30,7 @@ const (
 	rowTimeout = 5 * time.Second
 	pollTime   = 20 * time.Millisecond
 
-	// gatherTime is the time for which requests gather after a batch of several, because the answered buyers come back at
+	// gatherTime is the time for which requests gather after a batch of several requests, because the answered buyers come back at
 	// about the same time. They also gather before the stock of sold-out SKUs is read.
 	gatherTime = time.Millisecond
 

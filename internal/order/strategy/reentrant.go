@@ -8,8 +8,8 @@ import (
 	"example.com/shop/internal/stock"
 )
 
-// Reentrant calls, with the locks of an order held, a function that takes them again, as happens where a helper locks
-// by itself, to be sure. It is WRONG with a lock that its holder cannot take twice: the holder waits for itself.
+// Reentrant holds the locks of an order while it calls a function that takes the same locks again, as a helper does that
+// locks to be sure. It is WRONG with a lock that its holder cannot take twice: the holder waits for itself.
 type Reentrant struct {
 	Shop
 	Locker Locker
