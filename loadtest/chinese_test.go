@@ -31,7 +31,7 @@ var (
 	unlike = regexp.MustCompile(`[:;,?!] *\p{Han}|\p{Han} *[:;,?!]|\p{Han}[()"]|[()"]\p{Han}|\p{Han} \p{Han}|[，。；：、？！）”] +[^ |]|[^ ] +[，。；：、？！）”]`)
 )
 
-// wantChinese fails on what is not Chinese in a text, or is not set as Chinese is: with wide marks, and no blanks at them.
+// wantChinese fails if part of a text is not Chinese, or is not set as Chinese: with wide marks, without blanks beside them.
 func wantChinese(t *testing.T, where, text string) {
 	t.Helper()
 	same := strings.Fields(sameInChinese)

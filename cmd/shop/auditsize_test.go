@@ -116,7 +116,7 @@ func fill(t *testing.T, s *store.Store, orders int) {
 
 func newID() string { return uuid.Must(uuid.NewV7()).String() }
 
-// measure runs shop audit and returns what it printed. It logs how large the heap was, by the garbage collector's trace.
+// measure runs shop audit and returns its output. It logs the size of the heap, by the garbage collector's trace.
 func measure(t *testing.T, code int, flags ...string) (stdout string) {
 	t.Helper()
 	began, memory := time.Now(), 0

@@ -12,8 +12,8 @@ import (
 	"example.com/shop/internal/testserver"
 )
 
-// A database that says nothing any more makes the shop unready as one that hangs up does, is told, and is back when it
-// answers.
+// A database that falls silent makes the shop unready, as does a database that hangs up. The log tells of it. The shop is
+// ready again when the database answers.
 func TestShop_databaseAway(t *testing.T) {
 	t.Parallel()
 	for _, how := range []string{"gone", "silent"} {

@@ -70,7 +70,7 @@ func header(h string) string         { return forge(h, claimsBut("", ""), secret
 func payload(c string) string        { return forge(goodHeader, c, secretText) }
 func with(name, value string) string { return payload(claimsBut(name, value)) }
 
-// badTokens is made inside of a test, whose clock counts. They are by what is said of them.
+// badTokens returns bad tokens, by a text of Verify's error. The tokens depend on the clock of the test that calls it.
 func badTokens() map[string][]string {
 	good := payload(claimsBut("", ""))
 	parts := strings.Split(good, ".")

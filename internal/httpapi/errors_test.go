@@ -169,7 +169,7 @@ func (w *witness) tell(what string) {
 	w.told = append(w.told, what)
 }
 
-// take returns what was told since the last time.
+// take returns the answers that the witness was told since the last call.
 func (w *witness) take() (told []string) {
 	w.mu.Lock()
 	defer w.mu.Unlock()

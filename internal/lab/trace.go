@@ -30,7 +30,7 @@ type Trace struct {
 	changed   chan struct{} // closed, and replaced, with each change
 
 	turn  chan struct{} // has one element while the request stops: it may work in two goroutines
-	asked asked         // what it has asked for last
+	asked asked         // the latest thing that the request has asked for
 }
 
 func (t *Trace) recorded() bool { return t.name != "" }
@@ -53,7 +53,7 @@ func workIn(ctx context.Context) work {
 	return w
 }
 
-// Share is a batch.Config's: what is done for several requests is in the trace of each.
+// Share is for batch.Config: a step for several requests is in the trace of each request.
 func Share(ctx context.Context, requests []context.Context) context.Context {
 	w := work{shared: true}
 	for _, request := range requests {

@@ -280,7 +280,7 @@ func (l *wrongLeases) Fence(string) int64                         { return 0 }
 func (l *wrongLeases) Raise(context.Context, string, int64) error { return nil }
 func (l *wrongLeases) Remaining() time.Duration                   { return math.MaxInt64 }
 
-// Release gives the locks back; the TTL, if there is one, ends those for which that fails.
+// Release gives the locks back. If that fails for a lock, the TTL, if there is one, ends the lock.
 func (l *wrongLeases) Release() error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(l.ctx), freeBound)
 	defer cancel()

@@ -91,7 +91,7 @@ func await(t *testing.T, what string, signal <-chan struct{}) {
 	}
 }
 
-// newLocker returns one that is closed at the end of the test.
+// newLocker returns a Locker that is closed at the end of the test.
 func newLocker(t testing.TB, b lock.Backend, o lock.Options) *lock.Locker {
 	t.Helper()
 	l := lock.New(b, o)

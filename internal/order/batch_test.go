@@ -120,7 +120,7 @@ func TestBatch_mends(t *testing.T) {
 	})
 }
 
-// An order that is refused behind one that took the last units is not, if that one fails.
+// If the order that took the last units fails, the order behind it is not sold out, but busy.
 func TestBatch_failsTogether(t *testing.T) {
 	t.Parallel()
 	storetest.Each(t, func(t *testing.T, db *store.Store) {

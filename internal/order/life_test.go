@@ -117,8 +117,8 @@ func TestService_Place_purgedKey(t *testing.T) {
 	})
 }
 
-// A key may be purged between the transaction that finds it taken and the look for what it made: then nothing was
-// changed, and asking again is safe.
+// A key may be purged after a transaction has found it taken, and before the order of the key is read. Then nothing was
+// changed, and a retry is safe.
 func TestService_keyPurgedMeanwhile(t *testing.T) {
 	t.Parallel()
 	storetest.Each(t, func(t *testing.T, db *store.Store) {

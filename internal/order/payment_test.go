@@ -144,8 +144,8 @@ func TestPayments_inEachState(t *testing.T) {
 	})
 }
 
-// wantPaidOnce fails unless the level and the ledger of an order's two units are as its status has it, and each payment is
-// the one that paid it, or to be refunded.
+// wantPaidOnce fails unless the level and the ledger of an order's two units are as its status says. Each payment has either paid
+// the order or is to be refunded.
 func (b *bundle) wantPaidOnce(t testing.TB, o, now order.Order) {
 	t.Helper()
 	want := map[order.Status]stock.Level{

@@ -235,7 +235,7 @@ func (b *bundle) exec(t testing.TB, sql string, args ...any) {
 	}
 }
 
-// mustPlace places an order that is expected to be placed anew.
+// mustPlace places an order. The answer must not be a replay.
 func (b *bundle) mustPlace(t testing.TB, r order.Request) order.Order {
 	t.Helper()
 	o, replayed, err := b.Place(t.Context(), r)
@@ -357,7 +357,7 @@ func atOnce(n int, f func(i int)) {
 	all.Wait()
 }
 
-// spyStore is a Store that calls a test around what it does. Its functions may be nil.
+// spyStore is a Store that calls a test's functions before and after its work. The functions may be nil.
 type spyStore struct {
 	order.Store
 	beforeLevels func()

@@ -245,7 +245,7 @@ func (s *Store) finish(conn *sql.Conn, end func() error, earlier error) error {
 }
 
 // drop makes the pool close the connection. It is for a connection to a server that refuses work, because another server
-// may have taken over the address; and for one whose transaction may be open, because the next BEGIN would commit it.
+// may have taken over the address; and for a connection whose transaction may be open, because the next BEGIN would commit it.
 func drop(conn *sql.Conn) { _ = conn.Raw(func(any) error { return driver.ErrBadConn }) }
 
 // tx is one attempt of a transaction, an order.Tx.

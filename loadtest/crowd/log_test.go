@@ -87,7 +87,7 @@ func traced(traces ...shopclient.Trace) Log {
 	return log
 }
 
-// A timeline shows the first two requests that read the same and wrote the same, and what was around them.
+// A timeline shows the first two requests that read the same and wrote the same, and the requests around them.
 func TestLog_timeline(t *testing.T) {
 	t.Parallel()
 	// wrote read the stock at a moment and wrote one unit less.

@@ -229,7 +229,7 @@ func TestStream_crashed(t *testing.T) {
 }
 
 // A Redis that counts more units than there are, as after a failover, does not oversell, since the writer refuses.
-// After a FLUSHALL, the count comes from the database, and the Stream is made anew.
+// After a FLUSHALL, the count comes from the database, and a new Stream is made.
 func TestStream_forgotten(t *testing.T) {
 	t.Parallel()
 	on := setup(t)

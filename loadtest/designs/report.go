@@ -62,7 +62,7 @@ func loadCases() []loadCase {
 	}
 }
 
-// measure lets the crowd of a case buy fresh SKUs from the design, and adds what came of it to the row. Answers count
+// measure lets the crowd of a case buy fresh SKUs from the design, and adds the figures to the row. Answers count
 // after half a second of warm-up.
 func (row *Row) measure(ctx context.Context, on Servers, c loadCase, length time.Duration) error {
 	units := map[string]int64{}

@@ -112,8 +112,8 @@ func TestReport_files(t *testing.T) {
 	}
 }
 
-// A right design that was harmed is not as it is known to be, nor is a wrong one that was not. A design that met no
-// fault is not judged.
+// A right design that was harmed is not as it is known to be, nor is a wrong design that was not harmed. A design that
+// met no fault is not judged.
 func TestReport_asKnown(t *testing.T) {
 	t.Parallel()
 	right, wrong := Design{}, Design{Wrong: true}

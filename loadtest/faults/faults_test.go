@@ -39,7 +39,7 @@ func start(t *testing.T, args ...string) (stdout, stderr string, err error) {
 	return out.String(), log.String(), err
 }
 
-// A history of each kind of fault that needs no server: none, a process, the network, one that clients may not notice.
+// A history for each kind of fault that needs no server: none, of a process, of the network, and unnoticed by clients.
 func TestCommand_embedded(t *testing.T) {
 	t.Setenv("TMPDIR", t.TempDir())
 	file, page := filepath.Join(t.TempDir(), "report.json"), filepath.Join(t.TempDir(), "report.html")

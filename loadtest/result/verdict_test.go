@@ -11,7 +11,7 @@ import (
 	"example.com/shop/loadtest/shopclient"
 )
 
-// told is the log of a race in which this many buyers were told this: the first ones of the orders o-1, o-2 and so on.
+// told returns the log of a race, by the numbers of buyers with each outcome. Its orders are o-1, o-2 and so on.
 func told(ordered, refused, failed, unknown int) (log crowd.Log) {
 	for outcome, n := range [...]int{crowd.Ordered: ordered, crowd.Refused: refused, crowd.Failed: failed, crowd.Unknown: unknown} {
 		for i := range n {

@@ -195,7 +195,7 @@ func (p *Player) Position(ctx context.Context, name string) (Position, error) {
 	return p.play(ctx, name, plan{part: true})
 }
 
-// Play plays a schedule, and then each buyer to its end. The errors are those of Position.
+// Play plays a schedule, and then each buyer to its end. The errors are the errors of Position.
 func (p *Player) Play(ctx context.Context, name string) (Position, error) {
 	return p.play(ctx, name, plan{})
 }

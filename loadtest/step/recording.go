@@ -15,8 +15,8 @@ type Recording struct {
 	Remedy  []Position `json:"remedy"`  // beside each of these, its events with the numbers of the mistake's acts
 }
 
-// Record plays a lesson, and its remedy in the same schedule, once. Names and fences are Readable. The errors are those of
-// Position.
+// Record plays a lesson, and its remedy in the same schedule, once. Names and fences are Readable. The errors are the
+// errors of Position.
 func (p *Player) Record(ctx context.Context, l Lesson) (r Recording, err error) {
 	mistake, left, err := p.keep(ctx, l.Schedule, plan{each: true})
 	if err != nil {

@@ -25,7 +25,7 @@ var rewrite = flag.Bool("rewrite", false, "write the golden file anew")
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(testserver.Wrap(m)) }
 
-// newPlayer returns one that is closed when the test ends.
+// newPlayer returns a Player that is closed when the test ends.
 func newPlayer(t *testing.T, on shops.Servers) *Player {
 	t.Helper()
 	p := NewPlayer(on)
@@ -245,7 +245,7 @@ func TestPlayer_Position(t *testing.T) {
 	}
 }
 
-// The event that goes wrong is "the write that sells one unit too many", and not one that was rolled back.
+// The event that goes wrong is "the write that sells one unit too many", and not a write that was rolled back.
 func TestPlayer_Position_wrong(t *testing.T) {
 	t.Parallel()
 	got, err := newPlayer(t, shops.Servers{}).Position(t.Context(), "none:ABCAAxabc")

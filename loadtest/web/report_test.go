@@ -200,7 +200,7 @@ func TestWrite_says(t *testing.T) {
 	}
 }
 
-// The picture for a slide is well-formed by itself: opaque, with the supply named, and each strategy with what came of it.
+// The picture for a slide is well-formed by itself: opaque, with the supply named, and each strategy with its outcome.
 // Whatever the numbers, its curves are inside of it.
 func TestWritePicture(t *testing.T) {
 	t.Parallel()

@@ -454,7 +454,7 @@ func TestServer_lesson(t *testing.T) {
 	}
 }
 
-// A failover shows each receipt beside its row, or that there is none, and says before what is missing.
+// A failover shows each receipt beside its row, or that there is no row. Before it starts, it says if something is missing.
 func TestServer_failover(t *testing.T) {
 	t.Parallel()
 	receipt := func(id, row string) faults.Receipt {

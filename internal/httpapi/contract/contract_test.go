@@ -149,7 +149,7 @@ func TestCheck_bad(t *testing.T) {
 	}
 }
 
-// Send returns what was answered, with an error if that is off the contract.
+// Send returns the answer, and an error if the answer breaks the contract.
 func TestSend(t *testing.T) {
 	t.Parallel()
 	for body, good := range map[string]bool{`{"status":"ok"}`: true, `{"status":"fine"}`: false} {

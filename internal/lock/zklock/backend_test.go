@@ -46,7 +46,7 @@ func TestBackend_TryAcquireLeavesNothing(t *testing.T) {
 	}
 }
 
-// A key's node that is removed at any time, as servers do with empty ones, is made again, and fences go on rising.
+// A key's node may be removed at any time: servers remove empty nodes. The node is made again, and fences go on rising.
 func TestBackend_ParentRemoved(t *testing.T) {
 	t.Parallel()
 	addr, root := testserver.ZooKeeper(t), newRoot()

@@ -110,7 +110,7 @@ func connectAll(t testing.TB, addrs []string, o zklock.Options) *zklock.Backend 
 	return b
 }
 
-// newLocker returns one that is closed at the end of the test, with its Backend.
+// newLocker returns a Locker that is closed at the end of the test, with its Backend.
 func newLocker(t testing.TB, b lock.Backend, o lock.Options) *lock.Locker {
 	t.Helper()
 	l := lock.New(b, o)
@@ -176,8 +176,8 @@ func renew(t testing.TB, b *zklock.Backend, c lock.Claim) error {
 	}
 }
 
-// mustEndWithContext calls with a context that ends soon. Late is far behind that for a machine that is busy, and far
-// before anything that the library waits for.
+// mustEndWithContext calls with a context that ends soon. late is far later, for a busy machine, and far earlier than the
+// library's own time limits.
 func mustEndWithContext(t *testing.T, name string, call func(context.Context) error) {
 	t.Helper()
 	const soon, late = 50 * time.Millisecond, 5 * time.Second

@@ -59,8 +59,8 @@ func (w *worker) turn(d draw) {
 	}
 }
 
-// context returns one that ends by itself in some turns, and when it does. Its end may come while its caller waits,
-// holds the key, or never.
+// context returns a context that ends by itself in some turns, and the time of its end. The end may come while the caller
+// waits, while it holds the key, or never.
 func (w *worker) context(d draw) (ctx context.Context, end time.Time, cancel context.CancelFunc) {
 	ctx, stop := context.WithCancel(context.Background())
 	if !d.chance(0.4) {
@@ -155,7 +155,7 @@ func (w *worker) holdTime(d draw) time.Duration {
 	return d.between(0, oneOf(d, 100*time.Microsecond, prompt, 10*time.Millisecond, 20*time.Millisecond, ttl/4, 3*ttl/2))
 }
 
-// hold does under a lease what shops do, and what they should not do.
+// hold uses a lease as shops do, and as shops should not.
 func (w *worker) hold(e *lease, d draw) {
 	time.Sleep(w.holdTime(d))
 	if d.chance(0.15) && e.trusted() && w.takeAgain(e, d) {

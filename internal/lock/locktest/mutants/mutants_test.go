@@ -128,7 +128,7 @@ func try(t *testing.T, m mutant, changed string, most time.Duration, seeds strin
 	return string(printed), err
 }
 
-// noticed is the line that says what is wrong.
+// noticed returns the line of the output with the failure.
 func noticed(out string) string {
 	if m := regexp.MustCompile(`(?m)^ *(BROKEN .*|\w+\.go:\d+: .+|panic: .*)$`).FindString(out); m != "" {
 		return strings.TrimSpace(m)
