@@ -29,7 +29,7 @@ func program(t *testing.T, name string) (path string) {
 	path, err := exec.LookPath(name)
 	switch {
 	case err != nil && os.Getenv("CI") == "true":
-		t.Fatalf("the test needs Prometheus: %v; with CI=true, it fails without", err)
+		t.Fatalf("the test needs Prometheus: %v; with CI=true, a missing program is a failure", err)
 	case err != nil:
 		t.Skipf("the test needs Prometheus: %v", err)
 	}
