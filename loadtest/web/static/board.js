@@ -242,7 +242,7 @@ function row(/** @type {Position} */ position, hidden, /** @type {PlayedEvent} *
 
 // wordsOf is who does something, unless it is nobody's, and what: translated, unless it is sent to a server.
 function wordsOf(/** @type {PlayedEvent} */ { actor: who, kind, text }) {
-  if (text === "the lock runs out") return ["", t("{who}'s lock runs out", { who })];
+  if (text === "the lock runs out") return ["", t("The lock runs out")];
   return [t("{who}: ", { who }), t(kind === "step" ? text.replaceAll("-", " ") : text)];
 }
 
@@ -265,7 +265,7 @@ function lockOf(/** @type {Position} */ { lock, lock_name, buyers, over }) {
 }
 
 function stateOf(/** @type {Buyer} */ { state, next, answer }, over) {
-  const waits = next === "sql BEGIN" ? "waits: the database has one writer at a time" : "waits";
+  const waits = next === "sql BEGIN" ? "waits for another transaction to end" : "waits";
   return t({ absent: "has not come yet", ready: "can go on", waits: over ? "waits for ever" : waits, died: "has died", done: answer }[state]);
 }
 
