@@ -140,7 +140,7 @@ func (c *contest) table() string {
 		}
 		rows = append(rows, append(cells,
 			millis(r.median(p50)), millis(r.median(func(r round) float64 { return r.LatencyMS.P99 })),
-			millis(slices.Max(each(r, func(r round) float64 { return r.LatencyMS.Max }))), humanize.Comma(errors),
+			millis(slices.Max(stats.Each(r.rounds, func(r round) float64 { return r.LatencyMS.Max }))), humanize.Comma(errors),
 			memory, right))
 	}
 	return stats.Table(header, rows, 2, len(header)-1)
@@ -153,23 +153,15 @@ func (c *contest) figures(name string, buyers int) []float64 {
 	case i < 0:
 		return nil
 	case c.byP50:
-		return each(c.rows[i], p50)
+		return stats.Each(c.rows[i].rounds, p50)
 	}
-	return each(c.rows[i], func(r round) float64 { return r.AnswersPerSecond })
+	return stats.Each(c.rows[i].rounds, func(r round) float64 { return r.AnswersPerSecond })
 }
 
-// each returns a value of each round.
-func each[T any](r *row, f func(round) T) (values []T) {
-	for _, one := range r.rounds {
-		values = append(values, f(one))
-	}
-	return values
-}
-
-func (r *row) median(f func(round) float64) float64 { return stats.Median(each(r, f)) }
+func (r *row) median(f func(round) float64) float64 { return stats.Median(stats.Each(r.rounds, f)) }
 
 // first returns the first text of a round that is not empty.
-func (r *row) first(f func(round) string) string { return cmp.Or(each(r, f)...) }
+func (r *row) first(f func(round) string) string { return cmp.Or(stats.Each(r.rounds, f)...) }
 
 func p50(r round) float64  { return r.LatencyMS.P50 }
 func wrong(r round) string { return r.Wrong }

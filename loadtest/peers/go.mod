@@ -4,6 +4,7 @@ go 1.26.0
 
 require (
 	example.com/shop v0.0.0
+	github.com/alecthomas/kong v1.17.0
 	github.com/bsm/redislock v0.9.4
 	github.com/go-redsync/redsync/v4 v4.18.1
 	github.com/jedib0t/go-pretty/v6 v6.8.3

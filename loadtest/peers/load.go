@@ -50,8 +50,6 @@ type round struct {
 	err       error         // the first error of a turn, or a hang
 }
 
-func (r round) right() bool { return r.overlaps == 0 && r.err == nil }
-
 // guard is the section that a lock protects. It detects overlaps.
 type guard struct {
 	inside, overlaps atomic.Int64

@@ -24,6 +24,14 @@ func Median[T ~int | ~int64 | ~float64](values []T) T {
 	return sorted[middle-1] + (sorted[middle]-sorted[middle-1])/2
 }
 
+// Each returns a figure of each round.
+func Each[R, T any](rounds []R, figure func(R) T) (figures []T) {
+	for _, one := range rounds {
+		figures = append(figures, figure(one))
+	}
+	return figures
+}
+
 // Ratio returns the median of a[i]/b[i]. Both figures are from the same round, so that a slow round affects both. A round
 // that only one side has, or in which either figure is 0, does not count. If no round is left, Ratio returns a dash.
 func Ratio(a, b []float64) string {
