@@ -92,7 +92,8 @@ func Main(ctx context.Context, name, about string, args []string, line any,
 	return ExitFailed
 }
 
-// RefuseEmpty refuses an empty value, such as an unset variable of a script: a shop could start without the shared locks.
+// RefuseEmpty refuses an empty value on the command line. Otherwise a script with an unset variable could start a shop that
+// shares no locks with the others.
 func RefuseEmpty(parsed *kong.Context) error {
 	for _, path := range parsed.Path {
 		value := path.Positional

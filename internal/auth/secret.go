@@ -68,7 +68,7 @@ func ReadSecretFile(path string) (Secret, error) {
 		return Secret{}, fmt.Errorf("secret: %w; make one with: (umask 077; openssl rand -base64 32 > %s)", err, path)
 	case err != nil:
 		return Secret{}, fmt.Errorf("secret: %w", err)
-	case info.Mode().Perm()&0o027 != 0: // the group may read, others may nothing
+	case info.Mode().Perm()&0o027 != 0: // the group may only read, and others may do nothing
 		return Secret{}, fmt.Errorf("secret: %s: other users may use the file (mode %04o): want mode 0600 or 0640: chmod 600 %[1]s",
 			path, info.Mode().Perm())
 	}

@@ -70,7 +70,8 @@ type readiness struct {
 	result  error         // of the last round
 }
 
-// check returns the failed optional checks, and an errNotReady if another failed. A round goes on without its client.
+// check returns the optional checks that failed, and an errNotReady if another check failed. A round goes on even if the
+// client that began it disconnects.
 func (r *readiness) check(ctx context.Context) (without []string, err error) {
 	r.turn <- struct{}{}
 	defer func() { <-r.turn }()

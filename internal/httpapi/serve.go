@@ -224,7 +224,8 @@ func (a *api) identify(c *call) (err error) {
 // inAPI reports whether the limits and the check of the URL apply. Health checks, scrapes and profiles are exempt.
 func (c *call) inAPI() bool { return strings.HasPrefix(c.route.path, "/v1/") }
 
-// check refuses repeated headers, impossible names and ids, and unknown (mistyped) or repeated query parameters.
+// check refuses repeated headers, impossible names of SKUs and ids of orders, and unknown or repeated query parameters: a
+// mistyped filter must not be ignored.
 func check(c *call) error {
 	for _, header := range []string{headerKey, "Content-Type"} {
 		if n := len(c.Request.Header.Values(header)); n > 1 {

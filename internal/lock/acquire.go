@@ -33,7 +33,8 @@ type waiter struct {
 	element *list.Element      // in queue.waiting; guarded by Locker.mu
 }
 
-// newWaiter prepares a call. It creates the lease's context, so that a hand-off under Locker.mu runs no code of a caller.
+// newWaiter prepares a call. It creates the lease's context now, so that a hand-off under Locker.mu runs no code of the
+// caller's context.
 func (l *Locker) newWaiter(ctx context.Context, key string, wait bool) *waiter {
 	e := &Lease{locker: l, key: key}
 	w := &waiter{Locker: l, lease: e, caller: ctx, wait: wait, woken: make(chan bool, 1), began: time.Now()}

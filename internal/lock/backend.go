@@ -62,7 +62,8 @@ type Grant struct {
 	// each microsecond. Zero: the store mints no fences.
 	Fence int64
 
-	// Retry is the longest wait until a waiter asks again: the holder's remaining time or, for polling, the next delay.
+	// Retry is the longest wait until a waiter asks again: the holder's remaining time or, if the store has to be polled, the
+	// next delay.
 	Retry time.Duration
 }
 

@@ -247,7 +247,8 @@ func (l *Locker) release(c Claim) error {
 	return noAnswer(ctx, l.backend.Release(ctx, c))
 }
 
-// releaseWithRetry releases in the background the key that the owner may hold, or its place in the queue. mu may be held.
+// releaseWithRetry releases, in the background, the key that the owner may hold, or its place in the store's queue. The
+// caller may hold mu.
 func (l *Locker) releaseWithRetry(c Claim) {
 	l.work.Go(func() {
 		if err := l.release(c); err != nil && !errors.Is(err, ErrLost) {
@@ -279,7 +280,8 @@ func (l *Locker) retry(c Claim) {
 	}
 }
 
-// releaseOverdue repeats failed releases, one at a time, to spare a store that works again. It ends when the Locker closes.
+// releaseOverdue repeats the failed releases, one at a time, so that a store that works again does not get all of them at
+// once. It ends when the Locker closes.
 func (l *Locker) releaseOverdue() {
 	const shortNap = 10 * time.Millisecond
 	nap := shortNap

@@ -33,7 +33,8 @@ type tenure struct {
 	cause error // of the end, unless the key was released
 }
 
-// beginTenure begins a tenure with the waiter's lease, if the grant, asked for at sent, is in time and the Locker is open.
+// beginTenure begins a tenure with the waiter's lease, if the grant can still be trusted and the Locker is open. sent
+// is the time of the request.
 func (w *waiter) beginTenure(sent time.Time, g Grant) error {
 	l, q := w.Locker, w.queue
 	l.mu.Lock()

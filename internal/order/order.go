@@ -255,7 +255,8 @@ func (l Levels) Cover(d *Draft) error {
 	return nil
 }
 
-// Limits are a transaction's limits per buyer. The limits on units come from the levels by which the orders were priced.
+// Limits are the limits per buyer that a transaction checks when it places orders. The limits on units come from the levels
+// by which the orders were priced.
 type Limits struct {
 	MaxOpen int // pending orders of a buyer; 0 for no limit
 
@@ -272,7 +273,7 @@ func (l *Limits) CountOpen(tx Tx, buyers ...string) (err error) {
 	return err
 }
 
-// CountBought counts the limited units that the buyers of the orders already have. The caller has locked the stock rows.
+// CountBought counts the units of limited SKUs that the orders' buyers already have. The caller has locked the stock rows.
 func (l *Limits) CountBought(tx Tx, levels Levels, orders ...Order) (err error) {
 	l.levels = levels
 	l.bought, err = tx.Bought(slices.Collect(maps.Keys(levels.Limited(1, orders...)))...)

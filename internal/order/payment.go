@@ -11,7 +11,7 @@ import (
 	"example.com/shop/internal/stock"
 )
 
-// OwnWord and an order's id are the id of the payment that is recorded when a buyer pays without a payment service.
+// OwnWord begins the id of the payment that is recorded when a buyer pays without a payment service; the order's id follows.
 const OwnWord = "buyer:"
 
 // Payment is a payment of a buyer for an order, as the payment provider reports it. It is on record for ever, under the

@@ -48,7 +48,7 @@ func New(c Config) *Service {
 }
 
 // Place places an order. Repeating a request with the same key is safe, whatever the first answer was. replayed means
-// that an earlier request placed the order, which is returned as it was placed, even if it has ended since.
+// that an earlier request placed the order, which is returned as it was placed, pending, even if it has ended since.
 //
 // Errors: the errors of Request.Validate and of the Strategy, and from the lock lock.ErrNotAcquired, lock.ErrNoAnswer and
 // lock.ErrLost.

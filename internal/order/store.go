@@ -30,7 +30,8 @@ type Store interface {
 	// Orders returns the existing orders with these ids, of any buyer, in no particular order.
 	Orders(ctx context.Context, ids ...string) ([]Order, error)
 
-	// OfBuyer returns at most limit of the buyer's orders, the latest first; with before, only ids that sort before it.
+	// OfBuyer returns at most limit of the buyer's orders, the latest first. If before is not empty, it returns the orders
+	// whose ids sort before that id.
 	OfBuyer(ctx context.Context, buyer, before string, limit int) ([]Order, error)
 
 	// Due returns at most limit orders that are pending and due by the database's clock, sorted by ExpiresAt and ID. It

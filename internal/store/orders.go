@@ -124,7 +124,8 @@ func (t *tx) Insert(orders ...order.Order) error {
 	return failed(err, "insert %d orders", len(rows))
 }
 
-// Delete implements order.Tx, one order at a time: for several, MariaDB would scan a small table, and meet others' locks.
+// Delete implements order.Tx. It deletes one order at a time: for several, MariaDB would scan a small table, and meet the
+// locks of other transactions.
 func (t *tx) Delete(ids ...string) error {
 	for _, id := range ids {
 		err := t.db.Exec("DELETE FROM order_lines WHERE order_id = ?", id).Error

@@ -127,7 +127,8 @@ func (s *Store) Supply(ctx context.Context, d stock.Delivery) (after stock.SKU, 
 	return after, replayed && err == nil, s.confirm(ctx, seen, explain(ctx, fmt.Sprintf("supply sku %q", d.SKU), err))
 }
 
-// addUnits adds a delivery's units to its SKU. The UPDATE locks the row, so that no other delivery is in the level read.
+// addUnits adds a delivery's units to its SKU. The UPDATE locks the row, so that the read after it returns the level that
+// this delivery has made.
 func (t *tx) addUnits(d stock.Delivery, booked deliveryRow) (stock.SKU, error) {
 	err := t.Move(stock.Movement{ID: booked.MovementID, SKU: d.SKU, Kind: stock.Supply, Level: stock.Supply.Change(d.Units), At: d.At})
 	if errors.Is(err, order.ErrChanged) {

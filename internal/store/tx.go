@@ -279,7 +279,8 @@ const (
 	// would save the changes of its earlier statements.
 	lockWait fault = "lock wait"
 
-	// The server is full, out of memory, read-only or no longer primary. The connection is dropped: another server may answer.
+	// The server is full, out of memory, read-only or no longer the primary. The connection is dropped, because another
+	// server may have taken over.
 	refused fault = "refused"
 )
 

@@ -192,7 +192,7 @@ func closing(t *testing.T, h Harness) {
 // crashedHolder: a silent holder blocks the key until its TTL, or its session, has ended. By then its lease is over.
 func crashedHolder(t *testing.T, h Harness) {
 	need(t, h.Expires || h.Cut != nil, "Expires or Cut")
-	// Only the crashed process has a short TTL, which bounds its requests.
+	// Only the crashed process has a short TTL, so that the TTL of the other bounds no request of this test.
 	crashed, p, k := h.processes(t, 1, lock.Options{TTL: short})[0], h.processes(t, 1, lock.Options{TTL: long})[0], key(t)
 	lost := acquire(t, crashed, k)
 	crashed.tap.Cut()

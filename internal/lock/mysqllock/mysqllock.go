@@ -156,8 +156,8 @@ var schema string
 // now is the database's clock, in microseconds since 1970.
 const now = "TIMESTAMPDIFF(MICROSECOND, '1970-01-01', UTC_TIMESTAMP(6))"
 
-// The statements. One that changes a row stores the row's fence by LAST_INSERT_ID, which the server returns with its
-// answer; 0: the WHERE matched no row. A statement sets the fence first, because the fence depends on the former owner.
+// The statements. A statement that changes a row stores the row's fence by LAST_INSERT_ID, which the server returns with
+// its answer; 0 means that the WHERE matched no row. The fence is set first, because it depends on the former owner.
 const (
 	readRow = "SELECT owner, TIMESTAMPDIFF(MICROSECOND, UTC_TIMESTAMP(6), deadline), fence FROM locks WHERE name = ?"
 

@@ -125,7 +125,8 @@ func (b *Backend) Release(ctx context.Context, c lock.Claim) error {
 	return result("release", votes, err)
 }
 
-// Holder implements lock.Backend by a quorum. Since is not known. ErrNoQuorum: too few nodes answered.
+// Holder implements lock.Backend. It returns the owner that holds the key on a quorum; Since is not known. ErrNoQuorum: too
+// few nodes answered.
 func (b *Backend) Holder(ctx context.Context, key string) (lock.Holder, error) {
 	voting, cancel := context.WithTimeout(ctx, b.opt.NodeTimeout)
 	defer cancel()

@@ -31,7 +31,7 @@ var (
 // Options of a Backend. The zero value works.
 type Options struct {
 	// SessionTimeout is the timeout that the Backend requests for its session: a crashed holder blocks its keys for this long.
-	// It must be at least 3 TTLs of the Locker. A server grants 2 to 20 ticks, by default 4 s to 40 s. Default 30 s.
+	// It must be at least three times the Locker's TTL. A server grants 2 to 20 ticks, by default 4 s to 40 s. Default 30 s.
 	SessionTimeout time.Duration
 
 	// Root is the path of the node below which each key has its node. It is created if it is missing. Lockers that exclude
@@ -104,7 +104,7 @@ func New(servers []string, o Options) (*Backend, error) {
 	return b, nil
 }
 
-// Close ends the session and its nodes, in a few seconds at most. Without a server, the nodes stay until the timeout.
+// Close ends the session and its nodes, in a few seconds at most. Without a server, they stay until the session's timeout.
 func (b *Backend) Close() error {
 	b.mu.Lock()
 	b.shut()

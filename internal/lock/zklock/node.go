@@ -129,7 +129,8 @@ func (b *Backend) latest(key string) ([]string, error) {
 	return names, err
 }
 
-// makeDir creates a key's node, a container that the server removes later, or the root above it if the root is missing.
+// makeDir creates a key's node, or the root above it if the root is missing. The key's node is a container: the server
+// removes it some time after its last child.
 func (b *Backend) makeDir(dir string) error {
 	_, err := b.conn.CreateContainer(dir, nil, zk.FlagContainer, b.acl)
 	if errors.Is(err, zk.ErrNoNode) {

@@ -24,7 +24,8 @@ type batch struct {
 	lockedByOthers []string               // SKUs whose row another transaction has locked
 }
 
-// errRead rolls back an attempt that only reads. Unlike after order.ErrNothing, there is nothing to confirm.
+// errRead rolls back an attempt that only reads. Unlike order.ErrNothing, it refuses no request, so that the store has
+// nothing to confirm.
 var errRead = errors.New("nothing is decided")
 
 // inTx runs do in a transaction, and again after a deadlock. It returns the last attempt. Without an error, this attempt is

@@ -71,7 +71,7 @@ func (b *batch) wanted() []string {
 }
 
 // fences returns the fences of the leases for the stock rows that this transaction has locked. If a row has the same or
-// a higher fence, its SKU is sold without: the lease has passed on, or the lock's store has lost its data.
+// a higher fence, its SKU is sold without a fence: another holder has the lease, or the lock's store has lost its data.
 func (l *leases) fences(levels order.Levels) map[string]int64 {
 	fences := map[string]int64{}
 	if l.held == nil {

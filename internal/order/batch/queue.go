@@ -161,7 +161,7 @@ func (q *queue) leadLocked() {
 	}
 }
 
-// take removes a batch: the first requests whose lines fit, one of each buyer. If it is empty, the leader must end.
+// take removes a batch from the queue: the first requests that fit, one of each buyer. If it is empty, the leader must end.
 func (q *queue) take() (batch []*request) {
 	q.seller.mu.Lock()
 	defer q.seller.mu.Unlock()

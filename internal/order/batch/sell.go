@@ -119,7 +119,7 @@ func (b *batch) predict(levels order.Levels, limits order.Limits) (orders []orde
 	return orders
 }
 
-// mend compares predicted orders with decided ones. It returns the ids of wrong orders, to delete, and missing orders.
+// mend compares predicted orders with decided ones. It returns the ids of the orders to delete, and the orders to write.
 func (b *batch) mend() (wrong []string, missing []order.Order) {
 	for _, o := range b.orders() {
 		early, written := b.early[o.ID]
@@ -170,7 +170,8 @@ func (b *batch) refusal(r *request, limits order.Limits) error {
 	return limits.Over(r.draft.Order)
 }
 
-// refuse answers buyers of sold-out SKUs. If units are available again, a new request moves to the queue selling.
+// refuse answers the buyers of SKUs that were sold out. If units are available again, and the key is not on record, the
+// request moves to the queue selling.
 //
 // refuse reads the stock before the keys: if an earlier request of a buyer took the last units, its key is on record.
 func (s *Seller) refuse(buyers []*request) error {
