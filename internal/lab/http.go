@@ -120,10 +120,11 @@ type choiceKey struct{}
 //
 // The error is an httpapi.ErrMalformed.
 func (l *teaching) choose(by *choice) (err error) {
-	by.think = l.settings.Think
-	if by.strategy, err = find(l.offers, by.header.Get("Shop-Strategy")); err != nil {
-		return fmt.Errorf("%w: %w", httpapi.ErrMalformed, err)
+	found, err := Find(l.offers, cmp.Or(by.header.Get("Shop-Strategy"), l.offers[0].Name))
+	if err != nil {
+		return fmt.Errorf("%w: Shop-Strategy: %w", httpapi.ErrMalformed, err)
 	}
+	by.strategy, by.think = found.Strategy, l.settings.Think
 	think := by.header.Get("Shop-Think")
 	if think != "" {
 		by.think, err = time.ParseDuration(think)

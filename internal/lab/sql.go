@@ -8,6 +8,7 @@ import (
 	"regexp"
 	"strings"
 
+	"github.com/dustin/go-humanize/english"
 	"github.com/go-sql-driver/mysql"
 	"modernc.org/sqlite"
 	sqlite3 "modernc.org/sqlite/lib"
@@ -76,7 +77,7 @@ func (c *conn) ExecContext(ctx context.Context, query string, args []driver.Name
 	if err == nil {
 		rows, _ = result.RowsAffected() // both drivers know
 	}
-	answer(sqlAnswer(err, plural(rows, "row")))
+	answer(sqlAnswer(err, english.Plural(int(rows), "row", "")))
 	return result, err
 }
 

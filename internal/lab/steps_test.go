@@ -120,11 +120,11 @@ func supply(t *testing.T, st *store.Store, name string) {
 
 // place places an order of ann's by one of the strategies, in the trace of ctx.
 func place(ctx context.Context, store order.Store, offers []Offer, strategy, sku string, units int64) error {
-	by, err := find(offers, strategy)
+	by, err := Find(offers, strategy)
 	if err != nil {
 		return err
 	}
-	choice := &choice{strategy: by, trace: workIn(ctx).of[0]}
+	choice := &choice{strategy: by.Strategy, trace: workIn(ctx).of[0]}
 	ctx = context.WithValue(context.WithValue(ctx, workKey{}, nil), choiceKey{}, choice)
 	_, _, err = order.New(order.Config{Store: store, Strategy: chosen{}}).Place(ctx, order.Request{Buyer: "ann", Key: strategy + " " + sku, Lines: []order.Line{{SKU: sku, Units: units}}})
 	return err

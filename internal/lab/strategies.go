@@ -202,15 +202,15 @@ func lockEnds(name string) string {
 	return ends
 }
 
-// find returns the strategy of this name, or the first for an empty name, if the shop can sell that way.
-func find(offers []Offer, name string) (order.Strategy, error) {
-	i := slices.IndexFunc(offers, func(o Offer) bool { return o.Name == name || name == "" })
+// Find returns the strategy of this name, if the shop can sell that way.
+func Find(offers []Offer, name string) (Offer, error) {
+	i := slices.IndexFunc(offers, func(o Offer) bool { return o.Name == name })
 	switch {
 	case i < 0:
 		names := order.Map(offers, func(o Offer) string { return o.Name })
-		return nil, fmt.Errorf("unknown strategy %.80q: want one of %s", name, strings.Join(names, ", "))
+		return Offer{}, fmt.Errorf("%.80q is not one of %s", name, strings.Join(names, ", "))
 	case !offers[i].Available:
-		return nil, fmt.Errorf("%s: %s", offers[i].Name, offers[i].Reason)
+		return Offer{}, fmt.Errorf("%s cannot be run: %s", name, offers[i].Reason)
 	}
-	return offers[i].Strategy, nil
+	return offers[i], nil
 }

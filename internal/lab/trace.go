@@ -9,6 +9,8 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/dustin/go-humanize/english"
+
 	"example.com/shop/internal/lock"
 )
 
@@ -85,7 +87,7 @@ func (t *Trace) step(s Taken) {
 	if t.recorded() {
 		units := ""
 		if s.Units != nil {
-			units = plural(*s.Units, "unit")
+			units = english.Plural(int(*s.Units), "unit", "")
 		}
 		t.add(KindStep, s.Step, units)
 	}
@@ -249,11 +251,4 @@ func (all traces) asksFor(what asked) {
 
 func (all traces) died() bool {
 	return slices.ContainsFunc(all, func(t *Trace) bool { return t.dead.Load() })
-}
-
-func plural(n int64, unit string) string {
-	if n == 1 {
-		return "1 " + unit
-	}
-	return fmt.Sprintf("%d %ss", n, unit)
 }

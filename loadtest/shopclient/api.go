@@ -191,19 +191,13 @@ type Strategy = lab.Offer
 
 // Pick returns the strategies with these names, in the order of the names, each once. The error explains an invalid name.
 func Pick(table []Strategy, names []string) (chosen []Strategy, err error) {
-	var known []string
-	for _, s := range table {
-		known = append(known, s.Name)
-	}
 	for _, name := range names {
-		name = strings.TrimSpace(name)
-		switch at := slices.Index(known, name); {
-		case at < 0:
-			return nil, fmt.Errorf("%.80q is not one of %s", name, strings.Join(known, ", "))
-		case !table[at].Available:
-			return nil, fmt.Errorf("%s cannot be run: %s", name, table[at].Reason)
-		case !slices.ContainsFunc(chosen, func(s Strategy) bool { return s.Name == name }):
-			chosen = append(chosen, table[at])
+		found, err := lab.Find(table, strings.TrimSpace(name))
+		if err != nil {
+			return nil, err
+		}
+		if !slices.ContainsFunc(chosen, func(s Strategy) bool { return s.Name == found.Name }) {
+			chosen = append(chosen, found)
 		}
 	}
 	if len(chosen) == 0 {

@@ -183,11 +183,11 @@ func (p *Player) strategy(ctx context.Context, name string) (shopclient.Strategy
 	if err != nil {
 		return shopclient.Strategy{}, err
 	}
-	chosen, err := shopclient.Pick(all, []string{name})
+	found, err := lab.Find(all, name)
 	if err != nil {
-		return shopclient.Strategy{}, fmt.Errorf("%w: %w", ErrSchedule, err)
+		err = fmt.Errorf("%w: %w", ErrSchedule, err)
 	}
-	return chosen[0], nil
+	return found, err
 }
 
 // Position plays a schedule as far as its name says. An ErrSchedule is about the name.
