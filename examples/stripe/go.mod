@@ -2,7 +2,10 @@ module example.com/shop/examples/stripe
 
 go 1.26.0
 
-require github.com/stripe/stripe-go/v85 v85.0.0
+require (
+	github.com/alecthomas/kong v1.17.0
+	github.com/stripe/stripe-go/v85 v85.0.0
+)
 
 require (
 	github.com/davecgh/go-spew v1.1.0 // indirect

@@ -6,7 +6,6 @@ import (
 	"cmp"
 	"context"
 	"errors"
-	"flag"
 	"fmt"
 	"log/slog"
 	"net"
@@ -17,55 +16,46 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/alecthomas/kong"
 	"github.com/stripe/stripe-go/v85"
 )
 
-const usage = `Usage: stripe [flags]
-
-Receives Stripe's events at POST /stripe/webhook, tells the shop about the payments of its orders, and refunds what the
+const about = `Receives Stripe's events at POST /stripe/webhook, tells the shop about the payments of its orders, and refunds what the
 shop refuses. The metadata order_id of a PaymentIntent says which order it pays.
 
 Have Stripe send these events: payment_intent.succeeded, payment_intent.payment_failed, payment_intent.processing,
 charge.refunded.
 
 Environment (a variable with _FILE behind its name is the file that has the value):
+
   STRIPE_SECRET_KEY      Stripe's API key; a restricted one needs to write refunds, and nothing else
   STRIPE_WEBHOOK_SECRET  the signing secret of the webhook endpoint, whsec_...
   SHOP_PAYMENTS_TOKEN    the shop's payments token; a shop without servers keeps it in DIR/payments.token
-  SHOP_OPERATOR_URL      the shop's operator listener (default http://127.0.0.1:8081)
+  SHOP_OPERATOR_URL      the shop's operator listener (default http://127.0.0.1:8081)`
 
-Flags:
-`
+// command has the flags.
+type command struct {
+	Listen    string     `default:"127.0.0.1:4242" help:"Serve at this address, behind a proxy with TLS."`
+	StripeURL string     `default:"https://api.stripe.com" help:"Call Stripe's API at this URL, such as that of stripe-mock."`
+	LogLevel  slog.Level `default:"info" help:"Log from this level on: debug, info, warn or error."`
+}
 
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	context.AfterFunc(ctx, stop) // a second Ctrl-C does not wait for events
-	if err := run(ctx, os.Args[1:]); err != nil && !errors.Is(err, flag.ErrHelp) {
-		fmt.Fprintf(os.Stderr, "stripe: %v\n", err)
-		os.Exit(1)
-	}
+	var c command
+	parsed := kong.Parse(&c, kong.Name("stripe"), kong.Description(about))
+	parsed.FatalIfErrorf(c.run(ctx))
 }
 
 // run serves until ctx ends, and then lets the events in progress finish.
-func run(ctx context.Context, args []string) error {
-	flags := flag.NewFlagSet("stripe", flag.ContinueOnError)
-	flags.Usage = func() {
-		fmt.Fprint(flags.Output(), usage)
-		flags.PrintDefaults()
-	}
-	listen := flags.String("listen", "127.0.0.1:4242", "serve at this `address`, behind a proxy with TLS")
-	stripeURL := flags.String("stripe-url", stripe.APIURL, "call Stripe's API at this `URL`, such as that of stripe-mock")
-	var level slog.Level
-	flags.TextVar(&level, "log-level", slog.LevelInfo, "log from this `level` on: debug, info, warn or error")
-	if err := flags.Parse(args); err != nil {
-		return err
-	}
-	log := slog.New(slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{Level: level}))
-	s, err := newService(*stripeURL, log)
+func (c *command) run(ctx context.Context) error {
+	log := slog.New(slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{Level: c.LogLevel}))
+	s, err := newService(c.StripeURL, log)
 	if err != nil {
 		return err
 	}
-	listener, err := new(net.ListenConfig).Listen(ctx, "tcp", *listen)
+	listener, err := new(net.ListenConfig).Listen(ctx, "tcp", c.Listen)
 	if err != nil {
 		return err
 	}
