@@ -200,9 +200,9 @@ Examples:
 The columns:
 `)
 	for _, c := range result.Columns() {
-		hang(&b, helpWidth, "  "+c.Name, 13, c.Help)
+		lang.Hang(&b, helpWidth, "  "+c.Name, 13, c.Help)
 	}
-	hang(&b, helpWidth, "  verdict", 13, "correct; oversold; undersold; or inconsistent: the shop's books contradict themselves or the answers to the buyers. The JSON has one of these four words. A wrong strategy that looked correct is shown as not caught")
+	lang.Hang(&b, helpWidth, "  verdict", 13, "correct; oversold; undersold; or inconsistent: the shop's books contradict themselves or the answers to the buyers. The JSON has one of these four words. A wrong strategy that looked correct is shown as not caught")
 	b.WriteString(`
 Columns of zeros are left out. A table that is wider than 80 columns continues below.
 

@@ -116,30 +116,21 @@ func (s screen) explanation(r result.Report) string {
 	}
 	var b strings.Builder
 	for _, strategy := range r.Strategies {
-		hang(&b, screenWidth, strategy.Name, indent, lang.Text(s.lang, strategy.Lesson))
-		hang(&b, screenWidth, "", indent, strategy.Outcome(s.lang))
+		lang.Hang(&b, screenWidth, strategy.Name, indent, lang.Text(s.lang, strategy.Lesson))
+		lang.Hang(&b, screenWidth, "", indent, strategy.Outcome(s.lang))
 		for _, remark := range strategy.Remarks(s.lang) {
-			hang(&b, screenWidth, "", indent, "- "+remark)
+			lang.Hang(&b, screenWidth, "", indent, "- "+remark)
 		}
 		b.WriteByte('\n')
 	}
 	if len(r.NotRun) > 0 {
 		b.WriteString(lang.Text(s.lang, "Not run:") + "\n")
 		for _, n := range r.NotRun {
-			hang(&b, screenWidth, n.Name, max(indent, len(n.Name)+2), lang.Text(s.lang, n.Reason)+lang.Text(s.lang, "."))
+			lang.Hang(&b, screenWidth, n.Name, max(indent, len(n.Name)+2), lang.Text(s.lang, n.Reason)+lang.Text(s.lang, "."))
 		}
 		b.WriteByte('\n')
 	}
 	return b.String() + s.paint(!r.Broken(), r.Expected(s.lang)) + "\n"
-}
-
-// hang writes a name and, indented beside it, a paragraph. It writes nothing if the paragraph is empty.
-func hang(b *strings.Builder, width int, name string, indent int, paragraph string) {
-	if paragraph == "" {
-		return
-	}
-	lines := strings.Join(lang.Wrap(paragraph, width-indent), "\n"+strings.Repeat(" ", indent))
-	fmt.Fprintf(b, "%-*s%s\n", indent, name, lines)
 }
 
 // follow shows the progress of a race on a terminal. end stops it and prints the last line.

@@ -57,9 +57,9 @@ func (l loadTest) run(ctx context.Context) (err error) {
 	r := l.report(shop)
 	var lead strings.Builder
 	database, redis := result.Server(r.Machine.Database, l.Lang), result.Server(r.Machine.Redis, l.Lang)
-	hang(&lead, screenWidth, "", 0, r.Run.Lead(l.Lang))
-	hang(&lead, screenWidth, "", 0, lang.Text(l.Lang, "Think time between reading stock and writing it: %v.", l.Think))
-	hang(&lead, screenWidth, "", 0, lang.Text(l.Lang, "Database: %s. Redis: %s.", database, redis))
+	lang.Hang(&lead, screenWidth, "", 0, r.Run.Lead(l.Lang))
+	lang.Hang(&lead, screenWidth, "", 0, lang.Text(l.Lang, "Think time between reading stock and writing it: %v.", l.Think))
+	lang.Hang(&lead, screenWidth, "", 0, lang.Text(l.Lang, "Database: %s. Redis: %s.", database, redis))
 	if _, err := fmt.Fprintln(l.screen.out, lead.String()); err != nil {
 		return err
 	}

@@ -47,9 +47,6 @@ All write the same rows on the same MySQL, for the same crowd: each buyer asks a
 // Footer stands below the flags in the help.
 func (Command) Footer() string {
 	var b strings.Builder
-	list := func(name, about string) {
-		fmt.Fprintf(&b, "  %-22s%s\n", name, strings.Join(lang.Wrap(about, 76), "\n"+strings.Repeat(" ", 24)))
-	}
 	b.WriteString(`
 Examples:
   go run ./loadtest designs                            all, on MySQL and Redis in containers
@@ -63,7 +60,7 @@ was refused; how long the last order was written behind its answer; what went wr
 The faults come in the middle of a sale of one SKU to 64 buyers, by a process of its own:
 `)
 	for _, f := range allFaults() {
-		list(f.name, f.about)
+		lang.Hang(&b, 100, "  "+f.name, 24, f.about)
 	}
 	b.WriteString(`Their columns:
   lost, oversold        acknowledged orders without a row; units in orders above the supply
@@ -73,7 +70,7 @@ The faults come in the middle of a sale of one SKU to 64 buyers, by a process of
 The designs, with a * if a fault makes them lose orders, oversell or undersell:
 `)
 	for _, d := range All() {
-		list(d.starred(), d.About)
+		lang.Hang(&b, 100, "  "+d.starred(), 24, d.About)
 	}
 	b.WriteString(`
 Exit code: 0 if each design with a * was harmed by a fault and no other was, 1 if not or if the work

@@ -6,6 +6,7 @@ import (
 	_ "embed"
 	"encoding/json"
 	"fmt"
+	"io"
 	"regexp"
 	"strings"
 	"sync"
@@ -83,4 +84,12 @@ func Wrap(paragraph string, width int) []string {
 		lines[i] = strings.TrimSpace(line)
 	}
 	return lines
+}
+
+// Hang writes a name and, indented beside it, a paragraph. It writes nothing if the paragraph is empty.
+func Hang(w io.Writer, width int, name string, indent int, paragraph string) {
+	if paragraph != "" {
+		lines := strings.Join(Wrap(paragraph, width-indent), "\n"+strings.Repeat(" ", indent))
+		fmt.Fprintf(w, "%-*s%s\n", indent, name, lines)
+	}
 }

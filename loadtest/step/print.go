@@ -32,11 +32,7 @@ func (p Position) verdict() string {
 	return "failed"
 }
 
-func (o Output) paragraph(text string) {
-	for _, line := range lang.Wrap(text, 94) {
-		fmt.Fprintf(o.Out, "  %s\n", line)
-	}
-}
+func (o Output) paragraph(text string) { lang.Hang(o.Out, 96, "", 2, text) }
 
 func (o Output) table(lessons []played) {
 	var rows []table.Row
