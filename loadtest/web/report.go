@@ -195,7 +195,7 @@ func steps(language string) []segment {
 // newTimeline shows requests, of which the pair, if there is one, collided.
 func newTimeline(all []crowd.Request, pair []int, language string) *timeline {
 	w := newWindow(all, pair)
-	t := &timeline{Start: microseconds(w.from), End: microseconds(w.to), Sentence: sentence(all, pair, language)}
+	t := &timeline{Start: milliseconds(w.from), End: milliseconds(w.to), Sentence: sentence(all, pair, language)}
 	for i, r := range all {
 		t.Lanes = append(t.Lanes, newLane(r, slices.Contains(pair, i), w, language))
 	}
@@ -253,7 +253,7 @@ func newLane(r crowd.Request, marked bool, w window, language string) lane {
 	}
 	add := func(step segment, from, to int64) {
 		if from < to && from < w.to && to > w.from {
-			step.Title = lang.Text(language, "%s: %s", step.Title, microseconds(to-from))
+			step.Title = lang.Text(language, "%s: %s", step.Title, milliseconds(to-from))
 			step.X, step.Width = w.at(from), max(0.3, w.at(to)-w.at(from))
 			l.Segments = append(l.Segments, step)
 		}
@@ -270,10 +270,4 @@ func newLane(r crowd.Request, marked bool, w window, language string) lane {
 	return l
 }
 
-// microseconds shows a short duration.
-func microseconds(us int64) string {
-	if us < 1000 {
-		return fmt.Sprintf("%d µs", us)
-	}
-	return result.Milliseconds(float64(us) / 1000)
-}
+func milliseconds(us int64) string { return result.Milliseconds(float64(us) / 1000) }

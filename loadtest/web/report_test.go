@@ -186,7 +186,7 @@ func TestWrite_says(t *testing.T) {
 		"none 431 331 0 569 0 1,885 212 408 499",
 		"redis 100 0 0 900 0 1,400 9.4 708 12,345", "stock column: 88 left",
 		"buyer-17 and buyer-18 both read 100 and both wrote 99", "▶ buyer-17 instance 1, read 100, wrote 99", "buyer-3 instance 3, read 0, was refused",
-		"none: Two orders, one unit subtracted", "buyer-18, instance 2", "reads 100", "writes 99",
+		"none: Two orders, one unit subtracted", "buyer-18, instance 2", "reads stock 100", "writes stock 99",
 		"Units sold over time", "100 supplied", "none 431 sold, oversold by 331", "none: The stock column beside the orders", "88 left, says the stock column",
 		"Of these requests, no two that were accepted read the same stock.", "buyer-2 read 99, the database subtracted",
 		"a note & more", "buyers retried 7 times, with the same key", "940 without a definite answer: no answer in time",

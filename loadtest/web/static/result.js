@@ -57,6 +57,7 @@ function offer(chart) {
 async function save(picture, form) {
   const alone = picture.cloneNode(true);
   for (const element of [alone, ...alone.querySelectorAll("[class]")]) element.removeAttribute("class"); // its attributes are the light colours
+  alone.setAttribute("viewBox", `0 0 ${alone.getAttribute("width")} ${alone.getAttribute("height")}`);
   const svg = new Blob([new XMLSerializer().serializeToString(alone)], { type: "image/svg+xml" });
   const name = picture.querySelector("text[font-size]").textContent.replace(/[^\p{L}\p{N}]+/gu, "-").toLowerCase();
   download(form === "SVG" ? svg : await paint(svg), `${name}.${form.toLowerCase()}`);
