@@ -83,6 +83,7 @@ func visitUI(t *testing.T, args ...string) (uiRun, *tab) {
 	ui := startUI(t, append([]string{"--ui", fmt.Sprintf("127.0.0.1:%d", ports[0])}, args...)...)
 	browser := startBrowser(t, func(url string) bool { return strings.HasPrefix(strings.TrimPrefix(url, "blob:"), ui.url) })
 	browser.do(chromedp.Navigate(ui.url))
+	browser.await(`document.querySelectorAll("#rows li").length > 0`) // its scripts have run
 	return ui, browser
 }
 

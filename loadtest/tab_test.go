@@ -83,8 +83,10 @@ func (p *tab) hear(event any, allowed func(url string) bool) {
 // do does what a user does.
 func (p *tab) do(actions ...chromedp.Action[chromedp.Void]) {
 	p.Helper()
-	if err := chromedp.Do(p.ctx, actions...); err != nil {
-		p.Fatal(err)
+	ctx, cancel := context.WithTimeout(p.ctx, 90*time.Second)
+	defer cancel()
+	if err := chromedp.Do(ctx, actions...); err != nil {
+		p.Fatalf("%v\n%s", err, p.text("location + document.body.innerText"))
 	}
 }
 
