@@ -180,7 +180,7 @@ func TestUI_game(t *testing.T) {
 	g.awaitText("#game-end .verdict", "Found it: 2 sold of 1, in 8 steps.")
 	g.awaitText("#game-boards .board:last-child .title", "The same schedule with conditional")
 	g.awaitText("#game-boards .board:last-child .sold", "1 sold of 1")
-	g.awaitText("#tried", "Schedules tried: 1. Of all 5 schedules with at most two switches, 4 oversell and 0 leave a unit unsold or a buyer waiting. The shortest schedule that fails: none:A")
+	g.awaitText("#tried", "Schedules tried: 1. Of all 5 schedules with at most two switches between buyers, 4 oversell and 0 leave a unit unsold or a buyer waiting. The shortest schedule that fails: none:A")
 	g.await(`document.querySelectorAll("#game-boards .board:first-child .moves button:not([hidden])").length === 0`) // both have finished
 	g.check("found", screens()...)
 	// A link to a schedule stops the autoplay, and the end of that schedule stays.
@@ -216,7 +216,7 @@ func TestUI_game(t *testing.T) {
 	g.await(`!document.getElementById("faults").checked && document.querySelector("#game-boards .title").textContent === "redis:"`)
 	g.await(free)
 	g.keys("redis:ab", "A", "B")
-	g.await(`/^Schedules tried: 1. You cannot win: all \d+ schedules with at most two switches were tried/.test(document.getElementById("tried").textContent)`)
+	g.await(`/^Schedules tried: 1. You cannot win: all \d+ schedules with at most two switches between buyers were tried/.test(document.getElementById("tried").textContent)`)
 	g.leave()
 }
 

@@ -59,7 +59,7 @@ func TestRun_embedded(t *testing.T) {
 	if diff := cmp.Diff([]string{"oversold", "oversold", "correct"}, verdicts); diff != "" {
 		t.Errorf("verdicts (-want +got):\n%s\n%s", diff, stdout.String())
 	}
-	for _, want := range []string{"60 buyers want one of 6 units", "3 shop instances", "10ms", "SQLite, embedded", "As expected, redis was correct."} {
+	for _, want := range []string{"60 buyers each want one of 6 units", "3 shop instances", "10ms", "SQLite, embedded", "As expected, redis was correct."} {
 		if !stdout.Has(want) {
 			t.Errorf("stdout: want %q in\n%s", want, stdout.String())
 		}

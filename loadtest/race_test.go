@@ -109,7 +109,7 @@ func TestRun_duration(t *testing.T) {
 	if s := r.Strategies[0]; code != app.ExitDone || r.Run.Seconds != 1 || s.Acknowledged <= 5 || s.Orders < s.Acknowledged {
 		t.Errorf("got exit code %d, %+v; want %d, and orders for a second", code, s, app.ExitDone)
 	}
-	if want := "5 buyers want one of 1,000,000,000 units each, again and again for 1 s,"; !stderr.Has(want) {
+	if want := "5 buyers each want one of 1,000,000,000 units, again and again for 1 s,"; !stderr.Has(want) {
 		t.Errorf("stderr: want %q in\n%s", want, stderr.String())
 	}
 }

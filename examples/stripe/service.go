@@ -22,8 +22,8 @@ const (
 	eventTimeout = 25 * time.Second // for all that one event leads to
 )
 
-// service handles Stripe's events. It has no memory and no retry loop of its own: Stripe sends an event that was not
-// acknowledged again, for days, and both the calls of the shop and the refund may be repeated.
+// service handles Stripe's events. It has no memory and no retry loop of its own: Stripe repeats an unacknowledged
+// event for days, and both the calls of the shop and the refund may be repeated.
 type service struct {
 	webhookSecret, shopURL, shopToken string
 
@@ -54,7 +54,7 @@ func (s *service) webhook(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	event, err := webhook.ConstructEventWithOptions(body, r.Header.Get("Stripe-Signature"), s.webhookSecret,
-		webhook.ConstructEventOptions{IgnoreAPIVersionMismatch: true}) // object has the reason
+		webhook.ConstructEventOptions{IgnoreAPIVersionMismatch: true}) // the comment on object says why
 	if err != nil {
 		s.log.Warn("an event is refused", "error", err)
 		http.Error(w, "the event has no valid signature", http.StatusBadRequest)
@@ -142,7 +142,7 @@ func (p *problem) Error() string {
 	return fmt.Sprintf("the shop: %d %s %s", p.Status, p.Type, p.Detail)
 }
 
-// tellShop calls the shop. An answer other than 200 and JSON, as of a proxy in its place, is a *problem.
+// tellShop calls the shop. Any answer but a 200 with JSON, such as a proxy's, is a *problem.
 func (s *service) tellShop(ctx context.Context, path string, message map[string]any) error {
 	var body bytes.Buffer
 	if message != nil {

@@ -1,4 +1,4 @@
-// Package auth mints and verifies buyers' bearer tokens, and keeps the secret that signs them and the operator's token.
+// Package auth mints and verifies buyers' bearer tokens, and keeps secrets: the operator's, and the one that signs these tokens.
 //
 // A token is a JWT (RFC 7519), signed with HMAC-SHA-256 by a secret that all instances of a shop share. Its claims are:
 //

@@ -61,7 +61,7 @@ type RedisGroup struct {
 var node string
 
 // openRedisGroup runs a shell script that starts six Redis in one container. The arguments of the script are the ports.
-// A server is ready when its INFO and CLUSTER INFO match. The group's URL names three servers, from number first on.
+// A server is ready when its INFO and CLUSTER INFO match the expression ready. The group's URL names three servers, from number first on.
 func openRedisGroup(ctx context.Context, script, ready string, first int, query string) (*RedisGroup, error) {
 	k, isReady := redisKind(), regexp.MustCompile(ready)
 	k.processes, k.command, k.files = 6, []string{"sh", "-c", script, "sh"}, map[string][]byte{"/node": []byte(node)}
@@ -101,8 +101,8 @@ func OpenRedisCluster(ctx context.Context) (*RedisGroup, error) {
 		`cluster_state:ok\r.*cluster_slots_ok:16384\r.*cluster_known_nodes:6\r.*cluster_size:3\r`, 0, "")
 }
 
-// MoveSlot migrates the slot of a key to another master, as a reshard does: to the master that is further places behind
-// the present one. When MoveSlot calls half, the key has moved, and the other keys of its slot have not. Each side also
+// MoveSlot migrates the slot of a key to another master, as a reshard does: to another master: further is the number
+// of places between the two in the list of masters. When MoveSlot calls half, the key has moved, and the other keys of its slot have not. Each side also
 // has a key of MoveSlot's own. Then it moves the rest, one key after the other.
 func (g *RedisGroup) MoveSlot(ctx context.Context, further int, half func(), key string) error {
 	masters, at := g.Addrs[:3], 0
@@ -147,7 +147,7 @@ const SentinelMaster = "main"
 //go:embed inside/sentinel.sh
 var sentinelScript string
 
-// OpenRedisSentinel starts a master with two replicas, the first three addresses, and three Sentinels, the other three.
+// OpenRedisSentinel starts a master with two replicas (the first three addresses) and three Sentinels (the others).
 // If the master is silent for half a minute, the Sentinels replace it. OpenRedisSentinel returns when each Sentinel
 // knows all others.
 func OpenRedisSentinel(ctx context.Context) (*RedisGroup, error) {

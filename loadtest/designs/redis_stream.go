@@ -18,7 +18,7 @@ import (
 // acknowledges them with XACK.
 //
 // The cost: two places know what is sold. An early answer is only as safe as the memory of one Redis; a late one waits
-// for the INSERT. If Redis has forgotten sales, the guarded UPDATE refuses orders that early buyers believe to have.
+// for the INSERT. If Redis has forgotten sales, the guarded UPDATE refuses orders that buyers were told they have.
 func inStream(answered string) Design {
 	before := map[string]string{"early": "before", "late": "after"}[answered]
 	return Design{
@@ -49,7 +49,7 @@ type stream struct {
 
 func countKey(sku string) string { return "designs:count:" + sku }
 
-// takeScript takes a unit of each SKU, whose counts are KEYS but the first, and appends the order to the Stream.
+// takeScript takes a unit of each SKU and appends the order to the Stream, KEYS[1]. The other KEYS are the counts.
 var takeScript = redis.NewScript(`
 	for i = 2, #KEYS do
 		local left = redis.call('GET', KEYS[i])
@@ -74,7 +74,7 @@ func (s *stream) take(ctx context.Context, o Order) error {
 		case answer == 0:
 			return errSoldOut
 		}
-		// Redis has not counted these SKUs, or has forgotten. The database lacks the orders that the writer has not written.
+		// Redis has not counted these SKUs, or has forgotten. The database does not count the orders yet that the writer has to write.
 		for _, sku := range o.SKUs {
 			var left int64
 			err := s.on.DB.QueryRowContext(ctx, "SELECT available FROM skus WHERE name = ?", sku).Scan(&left)

@@ -165,7 +165,7 @@ func (r Run) Lead(language string) string {
 	if r.Seconds > 0 {
 		when = lang.Text(language, "again and again for %v s", r.Seconds)
 	}
-	return lang.Text(language, "%s buyers want one of %s units each, %s, from %s.", humanize.Comma(r.Buyers), humanize.Comma(r.Stock), when, from)
+	return lang.Text(language, "%s buyers each want one of %s units, %s, from %s.", humanize.Comma(r.Buyers), humanize.Comma(r.Stock), when, from)
 }
 
 // Server names the Database or the Redis of a Machine, in a language.

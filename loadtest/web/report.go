@@ -218,7 +218,7 @@ func sentence(all []crowd.Request, pair []int, language string) string {
 			}
 		}
 	}
-	return lang.Text(language, "Of these requests, no two that were accepted read the same stock.")
+	return lang.Text(language, "No two accepted requests among these read the same stock.")
 }
 
 // window is the part of a timeline that is shown, in microseconds.

@@ -178,7 +178,7 @@ func TestWrite_says(t *testing.T) {
 	got := words(parse(t, write(t, r))[0])
 	for _, want := range []string{
 		"Not run zookeeper: it needs a ZooKeeper",
-		"1,000 buyers want one of 100 units each, all at once, from 3 shop instances.",
+		"1,000 buyers each want one of 100 units, all at once, from 3 shop instances.",
 		"As expected, redis was correct.",
 		"✕ oversold by 331 431 sold of 100", "✓ correct 100 sold of 100", "− undersold by 40 60 sold of 100",
 		"none broken on purpose", "redis designed to be correct", "Read, think, write.", "A lease.", "Gives up early.",
@@ -188,7 +188,7 @@ func TestWrite_says(t *testing.T) {
 		"buyer-17 and buyer-18 both read 100 and both wrote 99", "▶ buyer-17 instance 1, read 100, wrote 99", "buyer-3 instance 3, read 0, was refused",
 		"none: Two orders, one unit subtracted", "buyer-18, instance 2", "reads stock 100", "writes stock 99",
 		"Units sold over time", "100 supplied", "none 431 sold, oversold by 331", "none: The stock column beside the orders", "88 left, says the stock column",
-		"Of these requests, no two that were accepted read the same stock.", "buyer-2 read 99, the database subtracted",
+		"No two accepted requests among these read the same stock.", "buyer-2 read 99, and the database subtracted the unit",
 		"a note & more", "buyers retried 7 times, with the same key", "940 without a definite answer: no answer in time",
 		"Database SQLite 3.50.1; SQLite, embedded", "Redis Redis 8.0.2; Redis at cache:6379", "CPU Some Processor",
 		"Go go1.26", "Commit 0123abcd", "When 4 May 2026, 12:30 UTC", "Think time 2 ms", "Machine linux/amd64, 8 CPUs",

@@ -27,7 +27,7 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 // bound is far beyond what anything here takes.
 const bound = time.Minute
 
-// newLab is a lab of others' shops, whose races all oversell, unless change makes it another.
+// newLab returns a lab that races the shops of somebody else. All its races oversell, unless change alters it.
 func newLab(change ...func(*Lab)) Lab {
 	lab := Lab{
 		Strategies: []shopclient.Strategy{
@@ -517,8 +517,8 @@ func TestAddress(t *testing.T) {
 	}
 }
 
-// "until ctx ends, which also ends a run"; "When it returns, nothing of it runs any more", which TestMain looks for. An
-// event is the whole state.
+// Serve serves "until ctx ends, which also ends a run". "When it returns, nothing of it runs any more": TestMain checks
+// this. An event is the whole state.
 func TestServe(t *testing.T) {
 	t.Parallel()
 	begun := make(chan struct{})

@@ -9,8 +9,8 @@ import (
 	"example.com/shop/internal/stock"
 )
 
-// TryOnce asks for the lock once, as a scheduled job does whose other instances skip a run. It is WRONG for buyers: a
-// lock that is held does not mean that nothing is left, and a buyer who is refused does not come again, as a job does.
+// TryOnce asks for the lock once, as a scheduled job does to skip a run that another instance has begun. It is WRONG for
+// buyers: a held lock does not mean that nothing is left, and a refused buyer, unlike a job, does not come again.
 type TryOnce struct {
 	Shop
 	Locker Locker // that asks once

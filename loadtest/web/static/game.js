@@ -177,8 +177,8 @@ function showTried() {
 
 function found(/** @type {Explored} */ all, mine) {
   const values = { ...all, all: all.schedules.length };
-  if (all.failed.length === 0 && all.designed) return [t("You cannot win: all {all} schedules with at most two switches were tried, and none fails.", values)];
-  const says = [t("Of all {all} schedules with at most two switches, {oversold} oversell and {undersold} leave a unit unsold or a buyer waiting.", values)];
+  if (all.failed.length === 0 && all.designed) return [t("You cannot win: all {all} schedules with at most two switches between buyers were tried, and none fails.", values)];
+  const says = [t("Of all {all} schedules with at most two switches between buyers, {oversold} oversell and {undersold} leave a unit unsold or a buyer waiting.", values)];
   if (all.failed.length === 0) says.push(t("The mistake of this strategy shows only if processes die or locks run out."));
   else if (mine.size >= 3 || [...mine.values()].some(Boolean)) says.push(t("The shortest schedule that fails:"), linkTo(all.failed[0]));
   return says;

@@ -13,7 +13,8 @@ import (
 	"example.com/shop/internal/lock"
 )
 
-// client is a process: a Locker, and as the Locker's backend the way to the store, on which messages are lost or late.
+// client is a process. It has a Locker, and is the backend of this Locker: the way to the store, on which messages are
+// lost or late.
 type client struct {
 	lock.Backend // nil: the methods below are all that a worker's Locker calls
 	processPlan
@@ -187,7 +188,7 @@ type answer[T any] struct {
 	err   error
 }
 
-// exchange sends a request to the store, where do answers it.
+// exchange sends a request to the store, which answers it by calling do.
 func exchange[T any](
 	ctx context.Context, c *client, kind string, claim lock.Claim, do func(context.Context, lock.Claim) (T, error),
 ) (T, error) {
