@@ -74,7 +74,7 @@ func (s *stream) take(ctx context.Context, o Order) error {
 		case answer == 0:
 			return errSoldOut
 		}
-		// Redis has not counted these SKUs, or has forgotten. The database does not count the orders yet that the writer has to write.
+		// Redis has not counted these SKUs, or has forgotten. The number in the database is too high by the orders not yet written.
 		for _, sku := range o.SKUs {
 			var left int64
 			err := s.on.DB.QueryRowContext(ctx, "SELECT available FROM skus WHERE name = ?", sku).Scan(&left)
