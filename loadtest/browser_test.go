@@ -165,7 +165,7 @@ func (g gameTab) keys(schedule string, keys ...string) {
 
 type gameTab struct{ *tab }
 
-// free is whether nobody waits for the lab.
+// free is an expression for the page: nothing keeps the lab busy.
 const free = `document.getElementById("run").getAttribute("aria-disabled") === "false"`
 
 // By keyboard alone, with real shops: two wrong strategies oversell, a right one never does.

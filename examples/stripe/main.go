@@ -36,7 +36,7 @@ Environment (a variable with _FILE behind its name is the file that has the valu
 // command has the flags.
 type command struct {
 	Listen    string     `default:"127.0.0.1:4242" help:"Serve at this address, behind a proxy with TLS."`
-	StripeURL string     `default:"https://api.stripe.com" help:"Call Stripe's API at this URL, such as that of stripe-mock."`
+	StripeURL string     `default:"https://api.stripe.com" help:"Call Stripe's API at this URL, for example at the URL of a stripe-mock."`
 	LogLevel  slog.Level `default:"info" help:"Log from this level on: debug, info, warn or error."`
 }
 

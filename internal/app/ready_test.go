@@ -124,7 +124,7 @@ func TestShop_withoutRedis(t *testing.T) {
 			t.Parallel()
 			b := &broken{server: testserver.Start(t, testserver.OpenRedis)}
 			var err error
-			b.link, err = testserver.NewLink(t.Context(), false, b.server.Addr)
+			b.link, err = testserver.NewLink(t.Context(), false, b.server.Addr())
 			testserver.Must(t, err)
 			t.Cleanup(b.link.Close)
 			var log testserver.LogBuffer

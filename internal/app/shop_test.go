@@ -12,7 +12,7 @@ import (
 	"example.com/shop/internal/testserver"
 )
 
-// A database that falls silent makes the shop unready, as does a database that hangs up. The log tells of it. The shop is
+// A database that falls silent makes the shop unready, as does a database that hangs up. The log says so. The shop is
 // ready again when the database answers.
 func TestShop_databaseAway(t *testing.T) {
 	t.Parallel()

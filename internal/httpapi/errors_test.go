@@ -169,7 +169,7 @@ func (w *witness) tell(what string) {
 	w.told = append(w.told, what)
 }
 
-// take returns the answers that the witness was told since the last call.
+// take returns the answers that the witness has seen since the last call.
 func (w *witness) take() (told []string) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -187,7 +187,7 @@ func theLine(t *testing.T, text *bytes.Buffer) (line map[string]any) {
 	return line
 }
 
-// The observer is told each kind of answer, for the metrics, and the log has the same.
+// The observer gets the kind of each answer, for the metrics, and the log has the same kind.
 func TestObserved(t *testing.T) {
 	t.Parallel()
 	var seen witness

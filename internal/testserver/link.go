@@ -18,8 +18,8 @@ import (
 type Link struct {
 	Addr string // where the client connects to
 
-	target func() string // the server's address
-	sql    bool          // the link reads MySQL's statements, for Judge
+	target string // the server's address
+	sql    bool   // the link reads MySQL's statements, for Judge
 	stop   func()
 
 	state atomic.Pointer[state]
@@ -54,7 +54,7 @@ const (
 )
 
 // NewLink listens for a client until Close. With sql, the server is a MySQL or MariaDB, and Judge sees each statement.
-func NewLink(ctx context.Context, sql bool, target func() string) (*Link, error) {
+func NewLink(ctx context.Context, sql bool, target string) (*Link, error) {
 	listener, err := new(net.ListenConfig).Listen(ctx, "tcp", "127.0.0.1:0")
 	if err != nil {
 		return nil, err
@@ -97,7 +97,7 @@ func LinkTo(t testing.TB, server string) *Link { return linkTo(t, server, false)
 
 func linkTo(t testing.TB, server string, sql bool) *Link {
 	t.Helper()
-	l, err := NewLink(t.Context(), sql, func() string { return server })
+	l, err := NewLink(t.Context(), sql, server)
 	Must(t, err)
 	t.Cleanup(l.Close)
 	return l
@@ -168,7 +168,7 @@ func (l *Link) serve(ctx context.Context, client net.Conn) {
 		return
 	}
 	<-l.state.Load().requests // a new connection also waits
-	server, err := (&net.Dialer{Timeout: 5 * time.Second}).DialContext(ctx, "tcp", l.target())
+	server, err := (&net.Dialer{Timeout: 5 * time.Second}).DialContext(ctx, "tcp", l.target)
 	if err != nil {
 		return
 	}

@@ -12,7 +12,7 @@ type Series struct {
 	Parts []Part    `json:"parts,omitempty"`    // the race, cut into 30 parts of equal length
 }
 
-// Sale is the moment at which a buyer was told of an order.
+// Sale is the moment at which an order was acknowledged.
 type Sale struct {
 	MS        float64 `json:"ms"`
 	Orders    int64   `json:"orders"`              // acknowledged until then

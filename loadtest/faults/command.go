@@ -126,7 +126,7 @@ func (c *Command) Run(ctx context.Context, k *kong.Context) error {
 		return c.findAll(ctx, progress, controls, tries, out)
 	case chosen == nil && c.Names[0] == "list":
 		return writeList(out)
-	case chosen == nil:
+	case chosen == nil: // kill-primary
 		all, err := KillPrimary(ctx, c.Seed, progress)
 		if err != nil {
 			return err

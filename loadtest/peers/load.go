@@ -84,7 +84,7 @@ var errHung = errors.New("hung")
 func (l load) run(ctx context.Context, p peer, server, prefix string, length time.Duration) (round, error) {
 	addr := server
 	if l.link > 0 {
-		link, err := testserver.NewLink(ctx, false, func() string { return server })
+		link, err := testserver.NewLink(ctx, false, server)
 		if err != nil {
 			return round{}, err
 		}

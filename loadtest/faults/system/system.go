@@ -152,7 +152,7 @@ func (s *System) openDatabase(ctx context.Context) (err error) {
 }
 
 // openMySQL starts the database servers of the kind, with a link from each shop to each of them. It returns a data source
-// name for this process. That leads through links as well, since a restarted server may have another address.
+// name for this process, without links.
 func (s *System) openMySQL(ctx context.Context) (dsn string, err error) {
 	switch s.Kind {
 	case Group:
@@ -185,14 +185,13 @@ func (s *System) openMySQL(ctx context.Context) (dsn string, err error) {
 		}
 		shop.SQL, shop.env = links, append(shop.env, "SHOP_MYSQL="+linked+"&innodb_lock_wait_timeout=1")
 	}
-	linked, _, err := s.linkMySQL(ctx, dsn)
-	return linked, err
+	return dsn, nil
 }
 
 // linkMySQL returns links to all database servers, and the data source name that leads through them.
 func (s *System) linkMySQL(ctx context.Context, dsn string) (linked string, links []*testserver.Link, err error) {
 	for _, server := range s.MySQL {
-		link, err := s.link(ctx, server.Addr, true)
+		link, err := s.link(ctx, server.Addr(), true)
 		if err != nil {
 			return "", nil, err
 		}
@@ -201,7 +200,7 @@ func (s *System) linkMySQL(ctx context.Context, dsn string) (linked string, link
 	return dsn, links, nil
 }
 
-func (s *System) link(ctx context.Context, to func() string, sql bool) (*testserver.Link, error) {
+func (s *System) link(ctx context.Context, to string, sql bool) (*testserver.Link, error) {
 	link, err := testserver.NewLink(ctx, sql, to)
 	if err == nil {
 		s.Later(func() error { link.Close(); return nil })
@@ -228,7 +227,7 @@ func (s *System) openRedis(ctx context.Context) (err error) {
 		var url string
 		if s.RedisGroup != nil {
 			url = s.RedisGroup.URL
-		} else if shop.Redis, err = s.link(ctx, s.Redis.Addr, false); err == nil {
+		} else if shop.Redis, err = s.link(ctx, s.Redis.Addr(), false); err == nil {
 			url = shop.Redis.Addr
 		}
 		shop.env = append(shop.env, "SHOP_REDIS="+url)
