@@ -6,6 +6,7 @@ import (
 	"os"
 	"os/exec"
 	"slices"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -86,8 +87,17 @@ func (p *tab) do(actions ...chromedp.Action[chromedp.Void]) {
 	ctx, cancel := context.WithTimeout(p.ctx, 90*time.Second)
 	defer cancel()
 	if err := chromedp.Do(ctx, actions...); err != nil {
-		p.Fatalf("%v\n%s", err, p.text("location + document.body.innerText"))
+		p.fail(err)
 	}
+}
+
+// fail ends the test, with what the page shows and what it has done wrong.
+func (p *tab) fail(err error) {
+	p.Helper()
+	shown := p.text("location + document.body.innerText")
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.Fatalf("%v\n%s\n%s", err, strings.Join(p.complaints, "\n"), shown)
 }
 
 // await polls the page until a condition holds.
@@ -95,7 +105,7 @@ func (p *tab) await(condition string) {
 	p.Helper()
 	poll := chromedp.Poll[bool](condition, chromedp.WithPollingInterval(20*time.Millisecond), chromedp.WithPollingTimeout(90*time.Second))
 	if _, err := chromedp.Run(p.ctx, poll); err != nil {
-		p.Fatalf("wait for %s: %v\n%s", condition, err, p.text("document.body.innerText"))
+		p.fail(fmt.Errorf("wait for %s: %w", condition, err))
 	}
 }
 
