@@ -160,8 +160,8 @@ func newServer(ctx context.Context, flag, addr string, handler http.Handler, tim
 		Handler:           handler,
 		ReadHeaderTimeout: 5 * time.Second,
 		ReadTimeout:       body,
-		WriteTimeout:      body + timeout + 5*time.Second,
-		IdleTimeout:       2 * time.Minute, // load balancers must close idle connections first
+		WriteTimeout:      body + timeout + 25*time.Second, // the outcome of a COMMIT that is not answered takes 20 s
+		IdleTimeout:       2 * time.Minute,                 // load balancers must close idle connections first
 		MaxHeaderBytes:    16 << 10,
 		ErrorLog:          slog.NewLogLogger(log.Handler(), slog.LevelWarn),
 	}}, nil

@@ -88,6 +88,13 @@ func Start(ctx context.Context, s Settings) (_ *Shop, err error) {
 		s.OperatorToken = auth.RandomSecret()
 	}
 	s.BuyersPay = true
+	if s.MySQL != "" { // a request that is stepped keeps its transaction open for as long as its reader thinks
+		separator := "?"
+		if strings.Contains(s.MySQL, "?") {
+			separator = "&"
+		}
+		s.MySQL += separator + "wait_timeout=28800"
+	}
 	alone := s.Redis == ""
 	if alone {
 		addrs, stop, err := StartEmbedded(1 + 5)

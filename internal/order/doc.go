@@ -19,7 +19,7 @@
 //
 // Every transaction of the shop locks rows in one sequence, so that no two transactions wait for each other:
 //
-//	orders -> buyers -> idempotency keys -> SKUs -> payments -> units that buyers have of SKUs with a limit
+//	orders -> buyers -> idempotency keys -> payments -> SKUs -> units that buyers have of SKUs with a limit
 //
 // If a transaction waits for several rows of a kind, it locks them in the order of their primary keys. New orders, their
 // lines and all movements may be written at any moment, because no other transaction waits for these rows. The idempotency

@@ -67,8 +67,8 @@ var (
 	// ErrBusy means that the database cannot execute the request now, as after a lock wait, deadlocks or a lost connection.
 	ErrBusy = &Error{Code: "busy", Text: "database is busy"}
 
-	// ErrBuyerLocked means that another transaction has locked the row of the buyer. Replaying sells again.
-	ErrBuyerLocked = fmt.Errorf("%w: another order of the buyer is being placed", ErrBusy)
+	// ErrLocked is an ErrBusy: another transaction has locked a row, or the gap for a new row.
+	ErrLocked = fmt.Errorf("%w: another transaction has locked a row", ErrBusy)
 
 	// ErrStaleFence means that the row has the same or a higher fence: the caller may have lost the lease.
 	ErrStaleFence = &Error{Code: "stale-fence", Text: "stale fence"}

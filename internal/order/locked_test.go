@@ -2,7 +2,9 @@ package order_test
 
 import (
 	"context"
+	"database/sql"
 	"errors"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -11,54 +13,72 @@ import (
 	"example.com/shop/internal/store/storetest"
 )
 
-// While a transaction of a paused instance, or of an operator's console, keeps a row locked, the others of the same
-// moment are served, what waits for the row keeps few connections, and is served when the row is free: if another
-// transaction "locked the row of the buyer, or keeps the row of a SKU locked, the order waits behind: in a queue whose
-// leader waits for these rows".
+// While another session keeps a row locked, or the gap for new rows, the others of the same moment are served. What waits
+// keeps few connections, and is served when the row is free: "If another transaction has locked a row of a request, the
+// request waits in the queue behind, and is served in a transaction of its own: it delays no other".
 func TestLockedRow(t *testing.T) {
 	t.Parallel()
-	const crowd = 64
+	const crowd, waiting = 64, 16
 	buy := func(b *bundle, r order.Request) error { _, _, err := b.Place(t.Context(), r); return err }
 	pay := func(b *bundle, r order.EndRequest) error { _, err := b.Pay(t.Context(), r); return err }
-	lockBuyer := func(buyer string) func(order.Tx, order.Order) error {
-		return func(tx order.Tx, _ order.Order) error { _, err := tx.LockBuyers(buyer); return err }
-	}
-	lockKey := func(tx order.Tx, first order.Order) error {
-		first.Key = "twin"
-		if err := lockBuyer(first.Buyer)(tx, first); err != nil {
-			return err
-		}
-		_, err := tx.ClaimKeys(order.UsedKey{Order: first})
+	take := func(b *bundle, id string, o order.Order) error {
+		_, err := b.TakePayment(t.Context(), pays(id, o))
 		return err
 	}
-	lockMug := func(tx order.Tx, _ order.Order) error { _, err := tx.LockLevels([]string{"mug"}); return err }
 	storetest.EachServer(t, func(t *testing.T, kind storetest.Kind) {
 		for name, c := range map[string]struct {
-			lock  func(tx order.Tx, first order.Order) error
+			lock  string // statements at the server's default isolation; ORDER is the id of the first order of a mug, by OLD
 			waits func(b *bundle, i int, mugs []order.Order) error
 		}{
-			"buyer": {lockBuyer("ann"), func(b *bundle, i int, _ []order.Order) error {
+			"buyer": {"SELECT 1 FROM buyers WHERE buyer = 'ann' FOR UPDATE", func(b *bundle, i int, _ []order.Order) error {
 				return buy(b, purchase("ann", nth(i), "mug", 1))
 			}},
-			"new buyer": {lockBuyer("eve"), func(b *bundle, i int, _ []order.Order) error {
+			"new buyer": {"INSERT INTO buyers VALUES ('eve')", func(b *bundle, i int, _ []order.Order) error {
 				return buy(b, purchase("eve", nth(i), "mug", 1))
 			}},
-			"key of a stuck twin": {lockKey, func(b *bundle, _ int, mugs []order.Order) error {
-				return buy(b, purchase(mugs[0].Buyer, "twin", "mug", 1))
+			"gap of new buyers": {"SELECT 1 FROM buyers WHERE buyer = 'eve' FOR UPDATE", func(b *bundle, i int, _ []order.Order) error {
+				return buy(b, purchase("eve-"+nth(i), "key", "mug", 1))
 			}},
-			"key of a stuck order": {lockKey, func(b *bundle, _ int, mugs []order.Order) error {
-				return pay(b, withKey(mugs[0], "twin"))
-			}},
-			"SKU, of orders": {lockMug, func(b *bundle, i int, _ []order.Order) error {
+			"key of a stuck twin": {
+				"SELECT 1 FROM buyers WHERE buyer = 'OLD' FOR UPDATE; INSERT INTO idempotency_keys VALUES ('OLD', 'twin', '', '', NOW())",
+				func(b *bundle, _ int, mugs []order.Order) error {
+					return buy(b, purchase(mugs[0].Buyer, "twin", "mug", 1))
+				},
+			},
+			"key of another program": {"INSERT INTO idempotency_keys VALUES ('OLD', 'twin', '', '', NOW())",
+				func(b *bundle, _ int, mugs []order.Order) error { return pay(b, withKey(mugs[0], "twin")) }},
+			"gap of keys": {"SELECT 1 FROM idempotency_keys WHERE buyer = 'ann' AND idempotency_key = 'later' FOR UPDATE",
+				func(b *bundle, i int, _ []order.Order) error {
+					return buy(b, purchase("ann", "later-"+nth(i), "mug", 1))
+				}},
+			"SKU, of orders": {"SELECT 1 FROM skus WHERE name = 'mug' FOR UPDATE", func(b *bundle, i int, _ []order.Order) error {
 				r := purchase(nth(i), "key", "mug", 1)
 				r.Lines = append(r.Lines, order.Line{SKU: []string{"mug", "hat"}[i%2], Units: 1})
 				return buy(b, r)
 			}},
-			"SKU, of payments": {lockMug, func(b *bundle, i int, mugs []order.Order) error { return pay(b, payment(mugs[i])) }},
-			"order": {func(tx order.Tx, first order.Order) error {
-				_, err := tx.LockOrders(first.ID)
-				return err
-			}, func(b *bundle, _ int, mugs []order.Order) error { return pay(b, payment(mugs[0])) }},
+			"SKU, of payments": {"SELECT 1 FROM skus WHERE name = 'mug' FOR UPDATE",
+				func(b *bundle, i int, mugs []order.Order) error { return pay(b, payment(mugs[i])) }},
+			"end of a ledger, of orders": {"SELECT 1 FROM movements WHERE sku = 'mug' AND id > 'f' FOR UPDATE",
+				func(b *bundle, i int, _ []order.Order) error { return buy(b, purchase(nth(i), "key", "mug", 1)) }},
+			"end of a ledger, of payments": {"SELECT 1 FROM movements WHERE sku = 'mug' AND id > 'f' FOR UPDATE",
+				func(b *bundle, i int, mugs []order.Order) error { return pay(b, payment(mugs[i])) }},
+			"units of a buyer, of orders": {"SELECT 1 FROM buyer_units WHERE sku = 'mug' AND buyer = 'OLD' FOR UPDATE",
+				func(b *bundle, i int, mugs []order.Order) error {
+					return buy(b, purchase(mugs[0].Buyer, nth(i), "mug", 1))
+				}},
+			"units of a buyer, of a cancellation": {"SELECT 1 FROM buyer_units WHERE sku = 'mug' AND buyer = 'OLD' FOR UPDATE",
+				func(b *bundle, _ int, mugs []order.Order) error {
+					_, err := b.Cancel(t.Context(), payment(mugs[0]))
+					return err
+				}},
+			"gap of units": {"SELECT 1 FROM buyer_units WHERE sku = 'mug' AND buyer = 'eve' FOR UPDATE",
+				func(b *bundle, i int, _ []order.Order) error { return buy(b, purchase("eve-"+nth(i), "key", "mug", 1)) }},
+			"payment": {"SELECT 1 FROM payments WHERE id = 'pi-a' FOR UPDATE",
+				func(b *bundle, _ int, mugs []order.Order) error { return take(b, "pi-a", mugs[crowd+1]) }},
+			"gap of payments": {"SELECT 1 FROM payments WHERE id = 'pi-g' FOR UPDATE",
+				func(b *bundle, i int, mugs []order.Order) error { return take(b, "pi-g-"+nth(i), mugs[i]) }},
+			"order": {"SELECT 1 FROM orders WHERE id = 'ORDER' FOR UPDATE",
+				func(b *bundle, _ int, mugs []order.Order) error { return pay(b, payment(mugs[0])) }},
 		} {
 			t.Run(name, func(t *testing.T) {
 				t.Parallel()
@@ -66,44 +86,75 @@ func TestLockedRow(t *testing.T) {
 				shop := setup(t, db, byLanes)
 				shop.supply(t, "mug", 1_000)
 				shop.supply(t, "hat", 1_000)
+				shop.limit(t, "mug", 100)
 				shop.place(t, "known", "mug", 1)
-				mugs, hats := make([]order.Order, crowd+1), make([]order.Order, crowd+1)
-				atOnce(crowd+1, func(i int) {
+				shop.mustPlace(t, purchase("fay", "known", "mug", 1)) // gaps end before her
+				mugs, hats := make([]order.Order, crowd+3), make([]order.Order, crowd+3)
+				atOnce(crowd+3, func(i int) {
 					for sku, orders := range map[string][]order.Order{"mug": mugs, "hat": hats} {
 						o, _, err := shop.Place(t.Context(), purchase("old-"+nth(i), sku, sku, 1))
 						wantErr(t, "old order", err, nil)
 						orders[i] = o
 					}
 				})
+				for i, id := range []string{"pi-a", "pi-z"} {
+					wantErr(t, "payment", take(shop, id, mugs[crowd+1+i]), nil)
+				}
 				g := gather(t, db)
 				g.all.Go(func() { // the first batch of ends stands still as well
 					_, err := g.Cancel(t.Context(), order.EndRequest{OrderID: "none", Buyer: "first"})
 					wantErr(t, "no order", err, order.ErrNotFound)
 				})
 				await(t, "begun", 2, func() int { return int(g.begun.Load()) })
-				undo := errors.New("undo")
-				err := db.InTx(t.Context(), func(tx order.Tx) error {
-					if err := c.lock(tx, mugs[0]); err != nil {
-						return err
+				waits := func(i int) {
+					g.all.Go(func() {
+						err := c.waits(g.bundle, i, mugs)
+						for errors.Is(err, order.ErrBusy) || errors.Is(err, order.ErrInProgress) { // on a slow machine
+							err = c.waits(g.bundle, i, mugs)
+						}
+						wantErr(t, "waits", err, nil)
+					})
+				}
+
+				session, err := db.DB().BeginTx(t.Context(), &sql.TxOptions{Isolation: sql.LevelRepeatableRead})
+				wantErr(t, "begin", err, nil)
+				for statement := range strings.SplitSeq(strings.NewReplacer("ORDER", mugs[0].ID, "OLD", mugs[0].Buyer).Replace(c.lock), "; ") {
+					_, err := session.ExecContext(t.Context(), statement)
+					wantErr(t, statement, err, nil)
+				}
+				ends, alive := make(chan struct{}), make(chan struct{})
+				go func() { // the server ends a session that sends nothing
+					defer close(alive)
+					for {
+						select {
+						case <-ends:
+							return
+						case <-time.After(time.Second):
+							_, err := session.ExecContext(t.Context(), "DO 0")
+							wantErr(t, "session", err, nil)
+						}
 					}
-					var others sync.WaitGroup
-					for i := range crowd {
-						g.all.Go(func() { wantErr(t, "waits", c.waits(g.bundle, i, mugs), nil) })
-						others.Go(func() { wantErr(t, "another order", buy(g.bundle, purchase("other-"+nth(i), "key", "hat", 1)), nil) })
-						others.Go(func() { wantErr(t, "another payment", pay(g.bundle, payment(hats[i])), nil) })
-					}
-					await(t, "queued", 3*crowd, g.queued)
-					close(g.gate)
-					others.Wait()
-					g.all.Go(func() { wantErr(t, "comes meanwhile", c.waits(g.bundle, crowd, mugs), nil) })
-					wantErr(t, "comes after it", buy(g.bundle, purchase("last", "key", "hat", 1)), nil)
-					wantErr(t, "is paid after it", pay(g.bundle, payment(hats[crowd])), nil)
-					if now := db.DB().Stats(); now.InUse > now.MaxOpenConnections/4 {
-						t.Errorf("%d of %d connections are in use", now.InUse, now.MaxOpenConnections)
-					}
-					return undo
-				})
-				wantErr(t, "transaction", err, undo)
+				}()
+				var others sync.WaitGroup
+				for i := range waiting {
+					waits(i)
+				}
+				for i := range crowd {
+					others.Go(func() { wantErr(t, "another order", buy(g.bundle, purchase("other-"+nth(i), "key", "hat", 1)), nil) })
+					others.Go(func() { wantErr(t, "another payment", pay(g.bundle, payment(hats[i])), nil) })
+				}
+				await(t, "queued", 2*crowd, func() int { return min(2*crowd, g.queued()) })
+				close(g.gate)
+				others.Wait()
+				waits(crowd)
+				wantErr(t, "comes after it", buy(g.bundle, purchase("last", "key", "hat", 1)), nil)
+				wantErr(t, "is paid after it", pay(g.bundle, payment(hats[crowd])), nil)
+				if now := db.DB().Stats(); now.InUse > now.MaxOpenConnections/4 {
+					t.Errorf("%d of %d connections are in use", now.InUse, now.MaxOpenConnections)
+				}
+				close(ends)
+				<-alive
+				wantErr(t, "rollback", session.Rollback(), nil)
 				g.all.Wait()
 				g.audit(t, "")
 			})
@@ -111,12 +162,12 @@ func TestLockedRow(t *testing.T) {
 	})
 }
 
-// What waits behind is answered while the row is still locked: after "rowTimeout at most", or when its caller leaves. A
-// strategy of one order tries "again [...], for 5 s, after ErrBuyerLocked".
+// What waits behind is answered while the row is still locked: it waits "until rowTimeout after it came", or until its caller
+// leaves. A strategy of one order tries "again after ErrChanged and, for 5 s, after ErrLocked".
 func TestLockedRow_forLong(t *testing.T) {
 	t.Parallel()
 	storetest.EachServer(t, func(t *testing.T, kind storetest.Kind) {
-		shop := setup(t, kind.New(t, "").Migrated(t), byLanes, maxOpen(10))
+		shop := setup(t, kind.New(t, "wait_timeout=60").Migrated(t), byLanes, maxOpen(10))
 		shop.supply(t, "mug", 10)
 		shop.supply(t, "hat", 10)
 		mug, hat := shop.place(t, "mug", "mug", 1), shop.place(t, "hat", "hat", 1)
@@ -141,6 +192,10 @@ func TestLockedRow_forLong(t *testing.T) {
 			all.Go(func() {
 				_, err := shop.Pay(t.Context(), payment(hat))
 				wantErr(t, "order", err, order.ErrBusy)
+			})
+			all.Go(func() {
+				_, err := shop.Extend(t.Context(), hat.ID)
+				wantErr(t, "order to be extended", err, order.ErrBusy)
 			})
 			all.Go(func() {
 				_, err := shop.Pay(t.Context(), payment(mug))

@@ -273,11 +273,12 @@ func (l *Limits) CountOpen(tx Tx, buyers ...string) (err error) {
 	return err
 }
 
-// CountBought counts the units of limited SKUs that the orders' buyers already have. The caller has locked the stock rows.
-func (l *Limits) CountBought(tx Tx, levels Levels, orders ...Order) (err error) {
+// LockBought counts and locks the units of limited SKUs that the orders' buyers already have. The caller has locked the
+// stock rows. It returns the numbers that other transactions have locked.
+func (l *Limits) LockBought(tx Tx, levels Levels, orders ...Order) (others []BuyerSKU, err error) {
 	l.levels = levels
-	l.bought, err = tx.Bought(slices.Collect(maps.Keys(levels.Limited(1, orders...)))...)
-	return err
+	l.bought, others, err = tx.LockBought(slices.Collect(maps.Keys(levels.Limited(1, orders...)))...)
+	return others, err
 }
 
 // TooManyOpen returns an error if the order's buyer already has as many pending orders as are allowed.

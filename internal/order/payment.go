@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math/rand/v2"
 	"regexp"
 	"strings"
 	"time"
@@ -122,8 +123,26 @@ func (s *Service) PaymentFailed(ctx context.Context, id string, release bool) (O
 // Extend lets a pending order hold its units for longer, once, while a payment is under way. If the hold was extended
 // before, Extend returns the order as it is. Errors: ErrNotFound, ErrExpired, ErrState, ErrBusy, ErrUnknownOutcome.
 func (s *Service) Extend(ctx context.Context, id string) (Order, error) {
-	var o Order
-	err := s.Store.InTx(ctx, func(tx Tx) error {
+	began := time.Now()
+	o, err := s.extend(ctx, id)
+	for errors.Is(err, ErrLocked) && time.Since(began) < rowTimeout && Pause(ctx, rand.N(rowPause)) == nil {
+		o, err = s.extend(ctx, id)
+	}
+	// ErrExpired says that the units are for sale again. So the order expires now, unless a sweep has already expired it.
+	if errors.Is(err, ErrExpired) && o.Status == Pending {
+		if _, unended := s.endAs(ctx, Ending{Order: Order{ID: id}, As: Expired}); unended != nil {
+			return Order{}, unended
+		}
+	}
+	if err != nil {
+		return Order{}, fmt.Errorf("order %s: %w", id, err)
+	}
+	return o, nil
+}
+
+// extend extends the order's hold in one transaction. It returns the order even if its hold is not extended.
+func (s *Service) extend(ctx context.Context, id string) (o Order, err error) {
+	err = s.Store.InTx(ctx, func(tx Tx) error {
 		orders, err := tx.LockOrders(id)
 		if err != nil {
 			return err
@@ -140,19 +159,10 @@ func (s *Service) Extend(ctx context.Context, id string) (Order, error) {
 		case !found.FirstExpiry.IsZero():
 			return nil
 		case !found.Locked:
-			return ErrBusy.with("another transaction has locked the order")
+			return ErrLocked
 		}
 		o.FirstExpiry, o.ExpiresAt = o.ExpiresAt, o.ExpiresAt.Add(s.Extension)
 		return tx.Extend(o)
 	})
-	// ErrExpired says that the units are for sale again. So the order expires now, unless a sweep has already expired it.
-	if errors.Is(err, ErrExpired) && o.Status == Pending {
-		if _, unended := s.endAs(ctx, Ending{Order: Order{ID: id}, As: Expired}); unended != nil {
-			return Order{}, unended
-		}
-	}
-	if err != nil {
-		return Order{}, fmt.Errorf("order %s: %w", id, err)
-	}
-	return o, nil
+	return o, err
 }

@@ -86,8 +86,14 @@ func (s *Service) lookUp(ctx context.Context, lines []Line) error {
 	return nil
 }
 
+// A request whose row another transaction has locked is repeated for rowTimeout, after pauses of up to rowPause.
+const (
+	rowTimeout = 5 * time.Second
+	rowPause   = 50 * time.Millisecond
+)
+
 // Replaying is a Strategy that adds replays to Next. If the key of a request is on record, the answer is the order of the
-// key. Otherwise Next sells the order, and again after ErrChanged and, for 5 s, after ErrBuyerLocked.
+// key. Otherwise Next sells the order, and again after ErrChanged and, for 5 s, after ErrLocked.
 type Replaying struct {
 	Store Store
 	Next  Strategy
@@ -100,9 +106,9 @@ func (r Replaying) Sell(ctx context.Context, d *Draft) error {
 	}
 	began := time.Now()
 	err := r.Next.Sell(ctx, d)
-	for errors.Is(err, ErrChanged) || errors.Is(err, ErrBuyerLocked) && time.Since(began) < 5*time.Second {
-		if errors.Is(err, ErrBuyerLocked) {
-			_ = Pause(ctx, rand.N(50*time.Millisecond)) // if ctx has ended, Next returns its error
+	for errors.Is(err, ErrChanged) || errors.Is(err, ErrLocked) && time.Since(began) < rowTimeout {
+		if errors.Is(err, ErrLocked) {
+			_ = Pause(ctx, rand.N(rowPause)) // if ctx has ended, Next returns its error
 		}
 		err = r.Next.Sell(ctx, d)
 	}

@@ -80,7 +80,7 @@ func (c config) open(t testing.TB, change ...func(*config)) *bundle {
 	for _, f := range change {
 		f(&c)
 	}
-	b := &bundle{db: c.db, spy: &spyStore{Store: c.db}, config: c}
+	b := &bundle{db: c.db, spy: &spyStore{Store: c.db, db: c.db}, config: c}
 	b.shared = lock.New(c.backend, lock.Options{TTL: c.ttl, MaxWait: c.maxWait})
 	own := lock.New(lock.NewMemory(), lock.Options{MaxWait: c.maxWait})
 
@@ -90,12 +90,14 @@ func (c config) open(t testing.TB, change ...func(*config)) *bundle {
 	if c.wrap != nil {
 		lockers[strategy.SharedLock] = c.wrap(lockers[strategy.SharedLock])
 	}
-	c.batch.Shop = strategy.Shop{Store: b.spy, MaxOpen: c.maxOpen, CommitTime: cmp.Or(c.margin, c.ttl/10)}
+	shop := strategy.Shop{Store: b.spy, MaxOpen: c.maxOpen, CommitTime: cmp.Or(c.margin, c.ttl/10)}
+	c.batch.Shop = shop
+	c.batch.Shop.Store = sharingSpy{b.spy}
 	b.batches = batch.New(c.batch)
 	c.batch.Locker = lockers[strategy.SharedLock]
 	b.lanes = batch.New(c.batch)
 
-	parts := &app.Parts{Shop: c.batch.Shop, Redis: c.counts, Seller: b.lanes, Database: c.db}
+	parts := &app.Parts{Shop: shop, Redis: c.counts, Seller: b.lanes, Database: c.db}
 	parts.LockWait = c.maxWait
 	b.offers = lab.Offers(lab.Parts{Parts: parts, Lanes: b.lanes, Batch: b.batches, Lockers: lockers}, nil)
 	t.Cleanup(func() {
@@ -360,6 +362,7 @@ func atOnce(n int, f func(i int)) {
 // spyStore is a Store that calls a test's functions before and after its work. The functions may be nil.
 type spyStore struct {
 	order.Store
+	db           *store.Store
 	beforeLevels func()
 	afterLevels  func()
 	beforeClaims func()
@@ -387,12 +390,24 @@ func (s *spyStore) UsedKeys(ctx context.Context, keys ...order.BuyerKey) (map[or
 
 // InTx implements order.Store.
 func (s *spyStore) InTx(ctx context.Context, fn func(order.Tx) error) error {
+	return s.in(ctx, s.Store, fn)
+}
+
+// sharingSpy is the same for transactions that serve several requests.
+type sharingSpy struct{ *spyStore }
+
+// InTx implements order.Store.
+func (s sharingSpy) InTx(ctx context.Context, fn func(order.Tx) error) error {
+	return s.in(ctx, s.db.Sharing(), fn)
+}
+
+func (s *spyStore) in(ctx context.Context, in order.Store, fn func(order.Tx) error) error {
 	if s.beforeTx != nil {
 		if err := s.beforeTx(); err != nil {
 			return err
 		}
 	}
-	err := s.Store.InTx(ctx, func(tx order.Tx) error {
+	err := in.InTx(ctx, func(tx order.Tx) error {
 		if s.aroundTx != nil {
 			tx = s.aroundTx(tx)
 		}

@@ -17,7 +17,8 @@ type Store interface {
 
 	// InTx runs fn in one transaction, and commits if fn returns nil. If fn fails, InTx rolls back and returns fn's error.
 	// After a deadlock, InTx runs fn again, a few times. On MySQL, the COMMIT ignores the cancellation of ctx; on SQLite, a
-	// cancelled COMMIT is rolled back. ErrBusy: nothing was changed. fn returns ErrNothing if it has nothing to commit.
+	// cancelled COMMIT is rolled back. ErrBusy: nothing was changed; ErrLocked: a statement waited too long for a lock. fn
+	// returns ErrNothing if it has nothing to commit.
 	//
 	// If the answer to the COMMIT is lost, InTx finds out on another connection whether the COMMIT was done: it writes the
 	// idempotency key of an order that the transaction has placed, which waits for that transaction. Then InTx returns nil,
@@ -69,11 +70,13 @@ type Tx interface {
 	// Open counts the pending orders of these buyers. The count is exact after LockBuyers.
 	Open(buyers ...string) (map[string]OpenOrders, error)
 
-	// Bought returns the units of limited SKUs in buyers' pending and paid orders. The caller has locked the SKUs' rows.
-	Bought(of ...BuyerSKU) (map[BuyerSKU]int64, error)
+	// LockBought returns the units of limited SKUs in buyers' pending and paid orders, and locks these numbers until this
+	// transaction has ended. The caller has locked the SKUs' rows. LockBought does not wait for the numbers that other
+	// transactions have locked, and returns them as others.
+	LockBought(of ...BuyerSKU) (bought map[BuyerSKU]int64, others []BuyerSKU, err error)
 
-	// AddBought adds to the numbers that Bought returns: units of placed orders or, negative, of orders that are
-	// cancelled or have expired. The caller has locked the SKUs' rows.
+	// AddBought adds to the numbers that LockBought returns: units of placed orders or, negative, of orders that are
+	// cancelled or have expired.
 	AddBought(units map[BuyerSKU]int64) error
 
 	// Insert writes the orders with their lines.
@@ -99,6 +102,9 @@ type Tx interface {
 
 	// RecordPayments records the new payments. It returns, by id, the payments that are already on record, unchanged.
 	RecordPayments(payments ...Payment) (known map[string]Payment, err error)
+
+	// ForgetPayments deletes payments that this transaction has recorded.
+	ForgetPayments(ids ...string) error
 
 	// EndAll ends orders that are locked and pending: the orders with the ids of a status get this status.
 	EndAll(ids map[Status][]string) error

@@ -50,7 +50,7 @@ func TestService_Place_ambiguousCommit(t *testing.T) {
 	t.Parallel()
 	const pass, drop, mute, hang = testserver.Pass, testserver.Drop, testserver.Mute, testserver.Hang
 	storetest.EachServer(t, func(t *testing.T, kind storetest.Kind) {
-		database := kind.New(t, "innodb_lock_wait_timeout=1")
+		database := kind.New(t, "innodb_lock_wait_timeout=1&wait_timeout=60")
 		b := setup(t, database.Migrated(t))
 		for name, c := range map[string]struct {
 			commits, claims fates

@@ -8,6 +8,7 @@ import (
 	"maps"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -53,6 +54,13 @@ func splitHosts(dsn string) []string {
 	return dsns
 }
 
+const (
+	idleInTx = 2 * time.Second
+	// idleInPool is shorter than idleInTx, so that the pool closes an idle connection before the server does. The pool
+	// looks for idle connections once a second.
+	idleInPool = 500 * time.Millisecond
+)
+
 // mysqlConfigs reads a DSN, and adds the parameters that the shop relies on, for each host. The DSN may override timeouts,
 // lock wait, TLS and other parameters, but not those that change the meaning of a statement, which are set here and by
 // session. secure requires TLS; nil leaves TLS to the DSN.
@@ -92,10 +100,13 @@ func mysqlConfigs(dsn string, secure *tls.Config) ([]*mysql.Config, error) {
 		c.WriteTimeout = cmp.Or(c.WriteTimeout, 30*time.Second)
 
 		params := map[string]string{
-			"innodb_lock_wait_timeout": "5", // seconds; the server's default is 50
-			// A transaction whose client has disappeared holds its locks for this long; the server's default is 8
-			// hours. The time exceeds the pool's ConnMaxIdleTime, so that the pool closes idle connections first.
-			"wait_timeout": "90", // seconds
+			"innodb_lock_wait_timeout": "5", // seconds; the server's default is 50; see Sharing
+			// A statement waits this long while another session locks the table or the server: ALTER TABLE, FLUSH TABLES
+			// WITH READ LOCK. The server goes on waiting for a client that has given up. The server's default is a year.
+			"lock_wait_timeout": "5", // seconds
+			// The server rolls a transaction back if its client sends nothing for this long, because the client is stopped or
+			// cut off: until then, the transaction keeps its locks. The server's default is 8 hours.
+			"wait_timeout": strconv.Itoa(int(idleInTx.Seconds())),
 		}
 		maps.Copy(params, c.Params) // the DSN overrides these
 		c.Params = params

@@ -51,23 +51,27 @@ func MySQL(ctx context.Context, dsn string, o Options) (*Store, error) {
 		connector = s.group
 	} else {
 		connector, err = mysql.NewConnector(configs[0])
-		connector = ownSession{connector}
+		connector = ownSession{connector, session}
 	}
 	if err != nil {
 		return nil, fmt.Errorf("database settings: mysql DSN: %w", err)
 	}
 	s.pool = o.pool(connector, 32) // all instances share the server's max_connections
+	s.shared = o.pool(ownSession{connector, []string{"SET innodb_lock_wait_timeout = 1"}}, 12)
 	s.probe = Options{}.pool(connector, 1)
-	for _, pool := range []*sql.DB{s.pool, s.probe} {
-		pool.SetConnMaxIdleTime(time.Minute)
+	for _, pool := range []*sql.DB{s.pool, s.shared, s.probe} {
+		pool.SetConnMaxIdleTime(idleInPool)
 		pool.SetConnMaxLifetime(5 * time.Minute) // so that a new server behind the address gets connections
 	}
 	// SkipInitializeWithVersion: gorm would ask for the version without a context, and only gorm's migrations need it.
 	return s.connect(ctx, gormmysql.New(gormmysql.Config{Conn: s.pool, SkipInitializeWithVersion: true}))
 }
 
-// ownSession opens connections on which session has run.
-type ownSession struct{ driver.Connector }
+// ownSession opens connections on which the statements have run.
+type ownSession struct {
+	driver.Connector
+	statements []string
+}
 
 func (c ownSession) Connect(ctx context.Context) (driver.Conn, error) {
 	conn, err := c.Connector.Connect(ctx)
@@ -77,7 +81,7 @@ func (c ownSession) Connect(ctx context.Context) (driver.Conn, error) {
 	if err != nil {
 		return nil, err
 	}
-	for _, statement := range session {
+	for _, statement := range c.statements {
 		//nolint:forcetypeassert // the driver's connections do
 		if _, err := conn.(driver.ExecerContext).ExecContext(ctx, statement, nil); err != nil {
 			return nil, errors.Join(err, conn.Close())

@@ -113,9 +113,9 @@ func TestMySQL_session(t *testing.T) {
 	storetest.EachServer(t, func(t *testing.T, kind storetest.Kind) {
 		database := kind.New(t, users+"&"+limits[kind.Name]+"=1")
 		s := database.Open(t)
-		got := texts(t, s, `SELECT CONCAT_WS(' ', @@time_zone, @@character_set_client, @@innodb_lock_wait_timeout, @@wait_timeout, @@unique_checks = 1,
+		got := texts(t, s, `SELECT CONCAT_WS(' ', @@time_zone, @@character_set_client, @@innodb_lock_wait_timeout, @@lock_wait_timeout, @@wait_timeout, @@unique_checks = 1,
 			@@max_sort_length, FIND_IN_SET('STRICT_ALL_TABLES', @@sql_mode) > 0, @@`+limits[kind.Name]+` = 0)`)
-		if want := "+00:00 utf8mb4 7 90 1 1024 1 1"; got[0] != want {
+		if want := "+00:00 utf8mb4 7 5 2 1 1024 1 1"; got[0] != want {
 			t.Errorf("got %s, want %s", got[0], want)
 		}
 		storetest.Exec(t, s, "CREATE TABLE words (word VARCHAR(3))", "INSERT INTO words VALUES ('abc')")

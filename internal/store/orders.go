@@ -192,30 +192,44 @@ func (t *tx) EndAll(ids map[order.Status][]string) error {
 	return failed(done.Error, "end %d orders", len(all))
 }
 
-// LockBuyers implements order.Tx. A new buyer gets a row. If not all buyers can be locked at once, it tries each half.
+// LockBuyers implements order.Tx. A new buyer gets a row.
 func (t *tx) LockBuyers(buyers ...string) (others []string, err error) {
-	if len(buyers) == 0 {
+	missing := slices.Sorted(slices.Values(buyers))
+	if !t.store.sqlite { // in SQLite, no other transaction writes
+		others, err = withoutWaiting(missing, func(some []string) error {
+			locked, err := selectBuyers(t.db, some)
+			missing = slices.DeleteFunc(missing, func(b string) bool { return slices.Contains(locked, b) })
+			return err
+		})
+		missing = slices.DeleteFunc(missing, func(b string) bool { return slices.Contains(others, b) })
+	}
+	if err == nil {
+		err = insertBuyers(t.db, missing)
+	}
+	if classify(err) == lockWait { // another transaction has locked the gap: the rows of other buyers are locked
+		others, err = append(others, missing...), nil
+	}
+	return others, failed(err, "lock %d buyers", len(buyers))
+}
+
+// withoutWaiting locks rows by NOWAIT, and returns the rows that other transactions have locked. If not all rows can be
+// locked at once, it tries each half.
+func withoutWaiting[R any](rows []R, lock func([]R) error) (others []R, err error) {
+	if len(rows) == 0 {
 		return nil, nil
 	}
-	buyers = slices.Sorted(slices.Values(buyers))
-	var locked []string
-	if !t.store.sqlite { // in SQLite, no other transaction writes
-		locked, err = selectBuyers(t.db, buyers)
-	}
+	err = lock(rows)
 	switch {
-	case err == nil:
-		missing := slices.DeleteFunc(slices.Clone(buyers), func(b string) bool { return slices.Contains(locked, b) })
-		return nil, failed(insertBuyers(t.db, missing), "add %d buyers", len(missing))
 	case classify(err) != lockWait:
-		return nil, failed(err, "lock %d buyers", len(buyers))
-	case len(buyers) == 1: // another transaction has locked the row or is inserting it
-		return buyers, nil
+		return nil, err
+	case len(rows) == 1: // another transaction has locked the row or is inserting it
+		return slices.Clone(rows), nil
 	}
-	others, err = t.LockBuyers(buyers[:len(buyers)/2]...)
+	others, err = withoutWaiting(rows[:len(rows)/2], lock)
 	if err != nil {
 		return nil, err
 	}
-	more, err := t.LockBuyers(buyers[len(buyers)/2:]...)
+	more, err := withoutWaiting(rows[len(rows)/2:], lock)
 	return append(others, more...), err
 }
 
@@ -241,8 +255,8 @@ func insertBuyers(db *gorm.DB, buyers []string) error {
 
 // Open implements order.Tx.
 //
-// A plain SELECT is exact here and in Bought. It sees all that was committed before, and no other transaction can
-// change these numbers while the rows of buyers and SKUs are locked.
+// A plain SELECT is exact. It sees all that was committed before, and no other transaction can change the number while the
+// rows of the buyers are locked.
 func (t *tx) Open(buyers ...string) (map[string]order.OpenOrders, error) {
 	var counts []struct {
 		Buyer  string
@@ -258,30 +272,39 @@ func (t *tx) Open(buyers ...string) (map[string]order.OpenOrders, error) {
 	return open, failed(err, "count open orders")
 }
 
-func (t *tx) Bought(of ...order.BuyerSKU) (map[order.BuyerSKU]int64, error) {
-	bought := map[order.BuyerSKU]int64{}
-	if len(of) == 0 {
-		return bought, nil
-	}
+// LockBought implements order.Tx. The shop's own transactions hold the SKU's row, so that only another program's transaction
+// can have locked one of these rows.
+func (t *tx) LockBought(of ...order.BuyerSKU) (bought map[order.BuyerSKU]int64, others []order.BuyerSKU, err error) {
+	bought = map[order.BuyerSKU]int64{}
 	pair := func(b order.BuyerSKU) []any { return []any{b.SKU, b.Buyer} }
-	var rows []struct {
-		SKU, Buyer string
-		Units      int64
-	}
-	err := oneOf(t.db.Table("buyer_units"), "sku = ? AND buyer = ?", of, pair).Find(&rows).Error
-	for _, row := range rows {
-		bought[order.BuyerSKU{Buyer: row.Buyer, SKU: row.SKU}] = row.Units
-	}
-	return bought, failed(err, "read what was bought")
+	others, err = withoutWaiting(slices.SortedFunc(slices.Values(of), byUnitsKey), func(some []order.BuyerSKU) error {
+		var rows []struct {
+			SKU, Buyer string
+			Units      int64
+		}
+		table := "buyer_units"
+		if !t.store.sqlite {
+			table += " FORCE INDEX (PRIMARY)" // a scan of a small table would meet the locks of other transactions
+		}
+		query := t.db.Table(table).Clauses(clause.Locking{Strength: clause.LockingStrengthUpdate, Options: clause.LockingOptionsNoWait})
+		err := oneOf(query, "sku = ? AND buyer = ?", some, pair).Find(&rows).Error
+		for _, row := range rows {
+			bought[order.BuyerSKU{Buyer: row.Buyer, SKU: row.SKU}] = row.Units
+		}
+		return err
+	})
+	return bought, others, failed(err, "lock what was bought")
+}
+
+func byUnitsKey(a, b order.BuyerSKU) int {
+	return cmp.Or(cmp.Compare(a.SKU, b.SKU), cmp.Compare(a.Buyer, b.Buyer))
 }
 
 func (t *tx) AddBought(units map[order.BuyerSKU]int64) error {
 	if len(units) == 0 {
 		return nil
 	}
-	of := slices.SortedFunc(maps.Keys(units), func(a, b order.BuyerSKU) int {
-		return cmp.Or(cmp.Compare(a.SKU, b.SKU), cmp.Compare(a.Buyer, b.Buyer))
-	})
+	of := slices.SortedFunc(maps.Keys(units), byUnitsKey)
 	known := " ON DUPLICATE KEY UPDATE units = units + VALUES(units)"
 	if t.store.sqlite {
 		known = " ON CONFLICT DO UPDATE SET units = units + excluded.units"

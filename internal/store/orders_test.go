@@ -255,7 +255,7 @@ func TestTx_Open(t *testing.T) {
 			go func() {
 				open, err := count()
 				close(refused)
-				if errors.Is(err, order.ErrBuyerLocked) {
+				if errors.Is(err, order.ErrLocked) {
 					<-committed
 					open, err = count()
 				}
@@ -274,8 +274,8 @@ func TestTx_Open(t *testing.T) {
 	})
 }
 
-// "Bought returns the units of limited SKUs in buyers' pending and paid orders." "AddBought adds to the numbers that Bought
-// returns: units of placed orders or, negative, of orders that are cancelled or have expired."
+// "LockBought returns the units of limited SKUs in buyers' pending and paid orders". "AddBought adds to the numbers that
+// LockBought returns: units of placed orders or, negative, of orders that are cancelled or have expired."
 func TestTx_Bought(t *testing.T) {
 	t.Parallel()
 	type units = map[order.BuyerSKU]int64
@@ -292,7 +292,7 @@ func TestTx_Bought(t *testing.T) {
 				if err := tx.AddBought(step.add); err != nil {
 					return err
 				}
-				bought, err = tx.Bought(annMug, annCup, order.BuyerSKU{Buyer: "zoe", SKU: "mug"})
+				bought, _, err = tx.LockBought(annMug, annCup, order.BuyerSKU{Buyer: "zoe", SKU: "mug"})
 				return err
 			})
 			if diff := cmp.Diff(step.want, bought); diff != "" || err != nil {

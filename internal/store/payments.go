@@ -43,6 +43,16 @@ func (t *tx) RecordPayments(all ...order.Payment) (map[string]order.Payment, err
 	return known, failed(err, "record payments")
 }
 
+// ForgetPayments implements order.Tx. It deletes each row by its primary key, as FreeKeys does.
+func (t *tx) ForgetPayments(ids ...string) error {
+	for _, id := range ids {
+		if err := t.db.Exec("DELETE FROM payments WHERE id = ?", id).Error; err != nil {
+			return failed(err, "forget payment")
+		}
+	}
+	return nil
+}
+
 func (t *tx) insertPayments(all []order.Payment) error {
 	rows := values(all, func(p order.Payment) []any {
 		return []any{p.ID, p.OrderID, p.Amount.Minor, p.Amount.Currency, p.Refusal, gorm.Expr(t.store.clock)}

@@ -68,7 +68,7 @@ func newGroup(ctx context.Context, configs []*mysql.Config) (*group, error) {
 			return g.dial(ctx, m, network, addr)
 		}
 		pool, _ := mysql.NewConnector(config) // as valid as the other
-		m.watch, m.pool = ownSession{watch}, ownSession{pool}
+		m.watch, m.pool = ownSession{watch, session}, ownSession{pool, session}
 		g.members = append(g.members, m)
 	}
 	ctx, g.stop = context.WithCancel(context.WithoutCancel(ctx))

@@ -99,7 +99,7 @@ func claim(tx order.Tx, drafts ...*order.Draft) error {
 func lockBuyer(tx order.Tx, buyer string) error {
 	others, err := tx.LockBuyers(buyer)
 	if len(others) > 0 {
-		return order.ErrBuyerLocked
+		return order.ErrLocked
 	}
 	return err
 }

@@ -15,6 +15,7 @@ import (
 type Store struct {
 	db     *gorm.DB
 	pool   *sql.DB
+	shared *sql.DB // pool of Sharing
 	probe  *sql.DB // one connection to a server, for Writable
 	name   string  // without a password
 	hosts  []string
@@ -36,11 +37,23 @@ func (s *Store) On(conn *sql.Conn) *Store {
 	return &on
 }
 
+// Sharing returns a Store for transactions that serve several requests. For a row that another transaction has locked, such a
+// transaction waits for a second at most, the shortest time that MySQL can wait.
+func (s *Store) Sharing() *Store {
+	sharing := *s
+	if s.shared != nil { // in SQLite, no other transaction writes
+		sharing.pool = s.shared
+	}
+	return &sharing
+}
+
 // Close closes all connections. If a transaction uses a connection, the connection closes when the transaction ends.
 func (s *Store) Close() error {
 	err := s.pool.Close()
-	if s.probe != nil {
-		err = errors.Join(err, s.probe.Close())
+	for _, pool := range []*sql.DB{s.shared, s.probe} {
+		if pool != nil {
+			err = errors.Join(err, pool.Close())
+		}
 	}
 	if s.group != nil {
 		s.group.close()

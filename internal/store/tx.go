@@ -290,9 +290,12 @@ const (
 var readOnly = []uint16{1290, 1836, 1792, 1036, 1874, 1881, 3906} //nolint:gochecknoglobals // a table
 
 // busy returns the order.ErrBusy for a temporary error. Even "read-only" may end, if another server gets the address.
-func busy(err error) *order.Error {
-	if slices.Contains(readOnly, mysqlNumber(err)) {
+func busy(err error) error {
+	switch {
+	case slices.Contains(readOnly, mysqlNumber(err)):
 		return &order.Error{Code: order.ErrBusy.Code, Text: "the database server is read-only: name the one that takes writes, or make it writable"}
+	case classify(err) == lockWait:
+		return order.ErrLocked
 	}
 	return order.ErrBusy
 }

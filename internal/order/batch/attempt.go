@@ -1,7 +1,6 @@
 package batch
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -17,16 +16,13 @@ import (
 type batch struct {
 	requests       []*request             // not refused so far; in the end, the placed or ended requests
 	claimed        []order.BuyerKey       // keys that this attempt has written
+	recorded       []string               // ids of payments that this attempt has written
 	early          map[string]order.Order // by id, the orders that are written before the stock is read
 	levels         order.Levels           // of the locked rows; from decide on, as the batch will leave them
 	ahead          time.Duration          // by which the database's clock is ahead of this process's
 	fences         map[string]int64       // of the leases, by SKU; none for a SKU without a lease
 	lockedByOthers []string               // SKUs whose row another transaction has locked
 }
-
-// errRead rolls back an attempt that only reads. Unlike order.ErrNothing, it refuses no request, so that the store has
-// nothing to confirm.
-var errRead = errors.New("nothing is decided")
 
 // inTx runs do in a transaction, and again after a deadlock. It returns the last attempt. Without an error, this attempt is
 // committed or has changed nothing.
@@ -38,11 +34,18 @@ func (s *Seller) inTx(ctx context.Context, requests []*request, do func(order.Tx
 		b = &batch{requests: slices.Clone(requests)}
 		return do(tx, b)
 	})
-	if err != nil && !errors.Is(err, order.ErrNothing) && !errors.Is(err, errRead) {
-		return nil, err
-	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	if b != nil && len(requests) == 1 && errors.Is(err, order.ErrLocked) {
+		// The rows of its SKUs are locked by this attempt, if it came so far: another transaction has locked the gap for
+		// the movements.
+		for sku := range b.levels.SKUs {
+			s.lockedByOthers[sku] = true
+		}
+	}
+	if err != nil && !errors.Is(err, order.ErrNothing) {
+		return nil, err
+	}
 	if len(s.known) > maxKnown {
 		clear(s.known)
 	}
@@ -75,7 +78,22 @@ func (s *Seller) lockBuyers(tx order.Tx, b *batch) error {
 	others, err := tx.LockBuyers(order.Map(b.where(hasKey).requests, func(r *request) string { return r.key.Buyer })...)
 	b.keep(func(r *request) bool {
 		if hasKey(r) && slices.Contains(others, r.key.Buyer) {
-			r.next = &s.behind
+			r.alone, r.next = true, &s.behind
+		}
+		return r.next == nil
+	})
+	return err
+}
+
+// lockBought locks and counts what the buyers of these requests have bought of SKUs with a limit. If another transaction has
+// locked a count, the request waits in the queue behind.
+func (s *Seller) lockBought(tx order.Tx, b *batch, limits *order.Limits, of func(*request) bool) error {
+	others, err := limits.LockBought(tx, b.levels, b.where(of).orders()...)
+	b.keep(func(r *request) bool {
+		if slices.ContainsFunc(others, func(o order.BuyerSKU) bool {
+			return o.Buyer == r.order.Buyer && slices.Contains(r.order.SKUs(), o.SKU)
+		}) {
+			r.alone, r.next = true, &s.behind
 		}
 		return r.next == nil
 	})
@@ -111,38 +129,6 @@ func (s *Seller) lockRows(tx order.Tx, b *batch, moves func(*request) bool) (err
 func all(*request) bool      { return true }
 func hasKey(r *request) bool { return r.key.Key != "" }
 
-// awaitRows returns requests to their queue once no other transaction has locked the rows of their buyers and SKUs.
-func (s *Seller) awaitRows(buyers []*request) error {
-	ctx, cancel := s.context(buyers)
-	defer cancel()
-	_, err := s.inTx(ctx, buyers, func(tx order.Tx, b *batch) error {
-		if err := s.lockBuyers(tx, b); err != nil {
-			return err
-		}
-		if err := s.lockRows(tx, b, all); err != nil {
-			return err
-		}
-		return errRead
-	})
-	if err != nil {
-		return err
-	}
-	for _, r := range buyers {
-		r.since = cmp.Or(r.since, time.Now())
-		switch {
-		case time.Since(r.since) > rowTimeout:
-			r.refusal = fmt.Errorf("%w: another transaction keeps a row locked", order.ErrBusy)
-			r.next = nil
-		case r.next != nil:
-		case r.ending != nil:
-			r.next = &s.ending
-		default:
-			r.next = &s.selling
-		}
-	}
-	return nil
-}
-
 // claimKeys claims the keys of the requests, and leaves out requests whose key is already on record.
 func (b *batch) claimKeys(tx order.Tx) error {
 	claims := order.Map(b.where(hasKey).requests, func(r *request) order.UsedKey {
@@ -160,10 +146,17 @@ func (b *batch) claimKeys(tx order.Tx) error {
 	return err
 }
 
-// freeKeys frees the claimed keys of requests that were left out since.
-func (b *batch) freeKeys(tx order.Tx) error {
-	kept := order.Map(b.requests, func(r *request) order.BuyerKey { return r.key })
-	return tx.FreeKeys(slices.DeleteFunc(b.claimed, func(k order.BuyerKey) bool { return slices.Contains(kept, k) })...)
+// undo deletes the keys and the payments of requests that were left out since.
+func (b *batch) undo(tx order.Tx) error {
+	keys, payments := b.claimed, b.recorded
+	for _, r := range b.requests {
+		keys = slices.DeleteFunc(keys, func(k order.BuyerKey) bool { return k == r.key })
+		payments = slices.DeleteFunc(payments, func(id string) bool { return id == r.payment().ID })
+	}
+	if err := tx.FreeKeys(keys...); err != nil {
+		return err
+	}
+	return tx.ForgetPayments(payments...)
 }
 
 // move moves the units of the request's order in the levels of the batch.

@@ -4,12 +4,16 @@ import (
 	"cmp"
 	"context"
 	"embed"
+	"errors"
 	"fmt"
 	"runtime/debug"
 	"slices"
 	"sync"
 	"time"
 
+	"golang.org/x/sync/errgroup"
+
+	"example.com/shop/internal/order"
 	"example.com/shop/internal/order/strategy"
 	"example.com/shop/internal/stock"
 )
@@ -25,10 +29,13 @@ const (
 	maxLines    = 256
 	unreadLines = 4
 
-	// If the rows of SKUs are still locked after Patience, the buyers of these SKUs wait in the queue behind, for
-	// rowTimeout at most. Its leader looks at the rows every pollTime.
-	rowTimeout = 5 * time.Second
-	pollTime   = 20 * time.Millisecond
+	// A request whose row another transaction has locked waits in the queue behind, until rowTimeout after it came. The
+	// leader of that queue tries again after pollTime, in aloneAtOnce transactions at a time, and begins no transaction
+	// later than roundTime after the first.
+	rowTimeout  = 5 * time.Second
+	pollTime    = 20 * time.Millisecond
+	aloneAtOnce = 8
+	roundTime   = time.Second
 
 	// gatherTime is the time for which requests gather after a batch of several requests, because the answered buyers come back at
 	// about the same time. They also gather before the stock of sold-out SKUs is read.
@@ -39,6 +46,8 @@ const (
 
 	// batchTimeout limits a batch. It is longer than the time limit of a transaction.
 	batchTimeout = 40 * time.Second
+	// leaveTime is the time for which a caller whose ctx has ended waits for the outcome of a transaction.
+	leaveTime = 2 * time.Second
 )
 
 // Config is what a Seller needs. Its functions may be nil. Many goroutines call them at once, and they must not block.
@@ -83,18 +92,19 @@ type Seller struct {
 func New(c Config) *Seller {
 	c.LeaseWait, c.Patience = cmp.Or(c.LeaseWait, 500*time.Millisecond), cmp.Or(c.Patience, 250*time.Millisecond)
 	s := &Seller{Config: c, lockedByOthers: map[string]bool{}, unleased: map[string]bool{}, known: map[string]stock.SKU{}}
-	s.selling = queue{seller: s, serve: s.sell}
+	s.selling = queue{seller: s, serve: func(b []*request) { s.sell(b, s.Locker) }}
 	s.soldOut = queue{seller: s, serve: func(b []*request) { s.guard(b, s.refuse) }, pause: gatherTime}
 	s.ending = queue{seller: s, serve: func(b []*request) { s.guard(b, s.end) }}
-	s.behind = queue{seller: s, serve: func(b []*request) { s.guard(b, s.awaitRows) }, pause: pollTime}
+	s.behind = queue{seller: s, serve: s.serveBehind, pause: pollTime}
 	return s
 }
 
-// await returns the answer to a request in a queue.
-func (s *Seller) await(r *request) error {
+// await returns the answer to a request in a queue. Without an answer in time, the outcome is unknown, and the leader may
+// still decide the request.
+func (s *Seller) await(r *request) (answered bool, err error) {
 	select {
 	case err := <-r.answer:
-		return err
+		return true, err
 	case <-r.ctx.Done():
 	}
 	s.mu.Lock()
@@ -105,7 +115,12 @@ func (s *Seller) await(r *request) error {
 		r.answer <- r.left()
 	}
 	s.mu.Unlock()
-	return <-r.answer // a request in no queue is being decided
+	select { // a request in no queue is being decided
+	case err := <-r.answer:
+		return true, err
+	case <-time.After(leaveTime):
+		return false, fmt.Errorf("%w: its transaction has not ended in time", order.ErrUnknownOutcome)
+	}
 }
 
 // Queued returns the number of waiting requests.
@@ -127,15 +142,60 @@ func (s *Seller) Close() {
 	s.leaders.Wait()
 }
 
-// guard serves a batch. A panic leaves no request without an answer and no queue without a leader.
+// serveBehind serves each request in a transaction of its own, so that no other request waits for its rows. While the row
+// of a SKU is locked, one request at a time tries it. A request whose SKUs are free again returns to its queue.
+func (s *Seller) serveBehind(requests []*request) {
+	var all errgroup.Group
+	all.SetLimit(aloneAtOnce)
+	tried, enough := map[string]bool{}, time.Now().Add(roundTime)
+	moved := map[*queue][]*request{}
+	for _, r := range requests {
+		s.mu.Lock()
+		locked := slices.DeleteFunc(r.order.SKUs(), func(sku string) bool { return !s.lockedByOthers[sku] })
+		s.mu.Unlock()
+		switch {
+		case slices.ContainsFunc(locked, func(sku string) bool { return tried[sku] }), time.Now().After(enough):
+			s.behind.join(r)
+		case r.alone || len(locked) > 0:
+			for _, sku := range locked {
+				tried[sku] = true
+			}
+			all.Go(func() error { s.serveAlone(r); return nil })
+		case r.ending != nil:
+			moved[&s.ending] = append(moved[&s.ending], r)
+		default:
+			moved[&s.selling] = append(moved[&s.selling], r)
+		}
+	}
+	for q, requests := range moved {
+		q.putFirst(requests)
+	}
+	_ = all.Wait() // no error
+}
+
+func (s *Seller) serveAlone(r *request) {
+	if r.ending != nil {
+		s.guard([]*request{r}, s.end)
+	} else {
+		s.sell([]*request{r}, nil) // other batches would wait for the lease
+	}
+}
+
+// guard serves a batch. A panic leaves no request without an answer and no queue without a leader. If the transaction has
+// waited in vain for a lock, each request of the batch is served alone.
 func (s *Seller) guard(buyers []*request, serve func([]*request) error) {
 	var err error
 	defer func() {
 		if p := recover(); p != nil {
 			err = fmt.Errorf("panic: %v\n%s", p, debug.Stack())
 		}
+		inVain := errors.Is(err, order.ErrLocked) || errors.Is(err, order.ErrInProgress)
 		moved := map[*queue][]*request{}
 		for _, r := range buyers {
+			r.waited = len(buyers) == 1
+			if inVain && !r.overdue() && !(r.waited && r.ending != nil && r.ending.NoWait) {
+				r.alone, r.next, r.refusal, r.used = true, &s.behind, err, nil
+			}
 			if r.next != nil {
 				moved[r.next] = append(moved[r.next], r)
 			} else {
@@ -143,7 +203,11 @@ func (s *Seller) guard(buyers []*request, serve func([]*request) error) {
 			}
 		}
 		for q, buyers := range moved {
-			q.putFirst(buyers)
+			if q == &s.behind && len(buyers) == 1 {
+				q.join(buyers...) // it may wait again: the others go first
+			} else {
+				q.putFirst(buyers)
+			}
 		}
 	}()
 	for _, r := range buyers {

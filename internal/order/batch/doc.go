@@ -10,10 +10,15 @@
 //	take units, write movements -> COMMIT -> answers -> release
 //
 // The transaction decides each order by the rows that it has locked and read. A refused order delays no other order of the
-// batch. If the idempotency key is on record, the answer is the order of that key. If another transaction has locked the
-// row of the buyer, or keeps the row of a SKU locked, the order waits behind: in a queue whose leader waits for these
-// rows. If the ctx of a buyer has ended before the decision, the order is left out, because the client may have sent the
-// request to another instance and been refused there. After the decision, the buyer waits for the outcome.
+// batch. If the idempotency key is on record, the answer is the order of that key. If the ctx of a buyer has ended before the
+// decision, the order is left out, because the client may have sent the request to another instance and been refused there.
+// After the decision, the buyer waits for the outcome, for two seconds at most.
+//
+// If another transaction has locked a row of a request, the request waits in the queue behind, and is served in a transaction
+// of its own: it delays no other request. The batch looks at rows that exist without waiting for their locks, but for a
+// moment at the rows of SKUs. An INSERT has to wait while another transaction has locked the gap for the new row. After a
+// second, the batch rolls back, and each of its requests gets a transaction of its own. While a SKU stays locked, one request
+// at a time tries it.
 //
 // The instances queue for the lease of the SKU that most orders of a batch want, not for its row. A batch also takes
 // the leases of its other SKUs that are free. Leases are asked for, and never depended on. If a lease is not granted in
@@ -21,7 +26,7 @@
 // decide. So a holder whose lease has ended is also harmless.
 //
 // Payments, cancellations and expiries wait in a queue of their own. Their batches need no leases. They also lock the
-// rows of their orders, and wait behind for these rows. They lock the row of a buyer only for a request with a key.
+// rows of their orders. They lock the row of a buyer only for a request with a key.
 //
 // A lone buyer is served at once. After a batch of several orders, the next batch gathers for a millisecond. After a batch
 // that left nothing of a SKU, the next buyers of this SKU wait in a queue of their own. The leader of that queue reads the

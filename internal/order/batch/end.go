@@ -15,16 +15,23 @@ import (
 func (s *Seller) End(ctx context.Context, endings ...*order.Ending) {
 	requests := make([]*request, len(endings))
 	for i, e := range endings {
-		r := newRequest(ctx, &e.Order, e.Key, e.Fingerprint)
-		r.ending = e
+		ending := *e // the leader may still write to it when the caller has left
+		r := newRequest(ctx, &ending.Order, e.Key, e.Fingerprint)
+		r.ending = &ending
 		if e.Payment.ID != "" {
-			r.alone = append(r.alone, e.Payment.ID)
+			r.ids = append(r.ids, e.Payment.ID)
 		}
 		requests[i] = r
 	}
 	s.ending.join(requests...)
 	for i, e := range endings {
-		e.Err = s.await(requests[i])
+		answered, err := s.await(requests[i])
+		if answered {
+			*e = *requests[i].ending
+		} else {
+			e.Moved = true // perhaps
+		}
+		e.Err = err
 		if errors.Is(e.Err, lock.ErrNotAcquired) { // the end of an order asks for no lock
 			e.Err = fmt.Errorf("%w: %s", order.ErrBusy, e.Err.Error())
 		}
@@ -53,12 +60,16 @@ func (s *Seller) endOrders(tx order.Tx, b *batch) error {
 		return err
 	}
 
+	if err := b.recordPayments(tx); err != nil { // before the rows of SKUs: sales do not wait for a payment
+		return err
+	}
 	moves := func(r *request) bool { return r.ending.Moved }
 	if err := s.lockRows(tx, b, moves); err != nil {
 		return err
 	}
 	b.takeReserved(moves)
-	if err := b.recordPayments(tx); err != nil {
+	releases := func(r *request) bool { return moves(r) && r.kind() == stock.Release }
+	if err := s.lockBought(tx, b, new(order.Limits), releases); err != nil {
 		return err
 	}
 
@@ -66,7 +77,7 @@ func (s *Seller) endOrders(tx order.Tx, b *batch) error {
 	if len(b.requests) == 0 {
 		return order.ErrNothing
 	}
-	if err := b.freeKeys(tx); err != nil {
+	if err := b.undo(tx); err != nil {
 		return err
 	}
 	moved := b.where(moves)
@@ -80,8 +91,7 @@ func (s *Seller) endOrders(tx order.Tx, b *batch) error {
 	if err := tx.Move(moved.movements(time.Now().UTC())...); err != nil {
 		return err
 	}
-	released := moved.where(func(r *request) bool { return r.kind() == stock.Release })
-	return tx.AddBought(b.levels.Limited(-1, released.orders()...))
+	return tx.AddBought(b.levels.Limited(-1, b.where(releases).orders()...))
 }
 
 // stays reports whether the request stays in the batch: its order ends as requested, has already ended as requested, or
@@ -96,7 +106,7 @@ func (s *Seller) stays(r *request, orders map[string]order.Found) bool {
 	e.Order, e.Now = found.Order, found.Status
 	if !found.Locked {
 		if !e.NoWait {
-			r.next = &s.behind
+			r.alone, r.next = true, &s.behind
 		}
 		return false
 	}
@@ -112,20 +122,33 @@ func (s *Seller) stays(r *request, orders map[string]order.Found) bool {
 // pays reports whether the request is a payment of the provider.
 func (r *request) pays() bool { return r.ending.Payment.ID != "" }
 
-// recordPayments records the payments of the batch. A payment that is already on record gets its first answer again. If a
-// buyer pays without a payment service, recordPayments makes a payment, so that each paid order has one.
+// payment returns the payment that the request records; without an ID for none. If a buyer pays without a payment service,
+// it is one of the shop's own, so that each paid order has a payment.
+func (r *request) payment() order.Payment {
+	switch e := r.ending; {
+	case e == nil:
+		return order.Payment{}
+	case e.Payment.ID == "" && e.Moved && e.As == order.Paid:
+		return order.Payment{ID: order.OwnWord + e.Order.ID, OrderID: e.Order.ID, Amount: e.Order.Total}
+	default:
+		return e.Payment
+	}
+}
+
+// recordPayments records the payments of the batch. A payment that is already on record gets its first answer again.
 func (b *batch) recordPayments(tx order.Tx) error {
 	var payments []order.Payment
 	for _, r := range b.requests {
-		e := r.ending
-		switch {
-		case r.pays():
-			payments = append(payments, e.Payment)
-		case e.Moved && e.As == order.Paid:
-			payments = append(payments, order.Payment{ID: order.OwnWord + e.Order.ID, OrderID: e.Order.ID, Amount: e.Order.Total})
+		if p := r.payment(); p.ID != "" {
+			payments = append(payments, p)
 		}
 	}
 	known, err := tx.RecordPayments(payments...)
+	for _, p := range payments {
+		if _, repeated := known[p.ID]; !repeated {
+			b.recorded = append(b.recorded, p.ID)
+		}
+	}
 	b.keep(func(r *request) bool {
 		e := r.ending
 		before, repeated := known[e.Payment.ID]

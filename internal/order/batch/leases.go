@@ -17,6 +17,7 @@ const retryWait = 20 * time.Millisecond
 // leases are the leases of a batch's SKUs.
 type leases struct {
 	seller *Seller
+	locker strategy.Locker // nil to sell without leases
 	ctx    context.Context //nolint:containedctx // of the batch
 	asked  bool
 	held   strategy.Leases    // nil for none
@@ -30,7 +31,7 @@ type leases struct {
 // the transaction keeps the leases of the first.
 func (l *leases) acquire(b *batch) {
 	s := l.seller
-	if s.Locker == nil || l.asked || len(b.requests) == 0 {
+	if l.locker == nil || l.asked || len(b.requests) == 0 {
 		return
 	}
 	l.asked = true
@@ -43,7 +44,7 @@ func (l *leases) acquire(b *batch) {
 	s.mu.Unlock()
 	ctx, cancel := context.WithTimeout(l.ctx, wait)
 	l.cancel = cancel
-	held, err := s.Locker.AcquireWith(ctx, keys[0], keys[1:]...)
+	held, err := l.locker.AcquireWith(ctx, keys[0], keys[1:]...)
 	if s.OnLeases != nil {
 		s.OnLeases(err)
 	}

@@ -20,9 +20,11 @@ type request struct {
 	ending *order.Ending   // nil for a call of Sell
 	order  *order.Order    // of the draft or the ending
 	key    order.BuyerKey
-	alone  []string   // ids of the order, the payment and the buyer of a key: no two requests of a batch share one
+	ids    []string   // of the order, the payment and the buyer of a key: no two requests of a batch share one
 	answer chan error // capacity 1
-	since  time.Time  // when the request began to wait behind
+	since  time.Time  // when the request came
+	alone  bool       // a row of its batch, not of its SKUs, was locked: the request gets a transaction of its own
+	waited bool       // its own transaction has waited in vain
 
 	fingerprint string // of the request
 	queue       *queue // in which the request waits, nil for none; the Seller's mu guards queue and leaves
@@ -38,10 +40,10 @@ type request struct {
 func newRequest(ctx context.Context, o *order.Order, key, fingerprint string) *request {
 	r := &request{
 		ctx: ctx, order: o, key: order.BuyerKey{Buyer: o.Buyer, Key: key}, fingerprint: fingerprint,
-		alone: []string{o.ID}, answer: make(chan error, 1),
+		ids: []string{o.ID}, answer: make(chan error, 1), since: time.Now(),
 	}
 	if key != "" {
-		r.alone = append(r.alone, o.Buyer)
+		r.ids = append(r.ids, o.Buyer)
 	}
 	return r
 }
@@ -84,6 +86,8 @@ func (r *request) reply(err error) {
 	}
 	r.answer <- err
 }
+
+func (r *request) overdue() bool { return time.Since(r.since) > rowTimeout }
 
 // left returns the error for a request whose ctx has ended.
 func (r *request) left() error {
@@ -167,10 +171,15 @@ func (q *queue) take() (batch []*request) {
 	defer q.seller.mu.Unlock()
 	lines, seen := 0, map[string]bool{}
 	q.requests = slices.DeleteFunc(q.requests, func(r *request) bool {
-		if lines >= maxLines || slices.ContainsFunc(r.alone, func(id string) bool { return seen[id] }) {
+		if q == &q.seller.behind && r.overdue() && (r.waited || !r.alone) {
+			r.queue, r.refusal = nil, cmp.Or(r.refusal, order.ErrLocked)
+			r.reply(nil)
+			return true
+		}
+		if lines >= maxLines || slices.ContainsFunc(r.ids, func(id string) bool { return seen[id] }) {
 			return false
 		}
-		for _, id := range r.alone {
+		for _, id := range r.ids {
 			seen[id] = true
 		}
 		lines += cmp.Or(len(r.order.Lines), unreadLines)

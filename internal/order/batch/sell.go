@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"example.com/shop/internal/order"
+	"example.com/shop/internal/order/strategy"
 	"example.com/shop/internal/stock"
 )
 
@@ -15,10 +16,15 @@ func (s *Seller) Sell(ctx context.Context, d *order.Draft) error {
 	if err := order.Pause(ctx, d.Think); err != nil {
 		return err
 	}
-	r := newRequest(ctx, &d.Order, d.Key, d.Fingerprint)
-	r.draft = d
+	draft := *d // the leader may still write to it when the caller has left
+	r := newRequest(ctx, &draft.Order, d.Key, d.Fingerprint)
+	r.draft = &draft
 	s.queueOf(r).join(r)
-	return s.await(r)
+	answered, err := s.await(r)
+	if answered {
+		*d = draft
+	}
+	return err
 }
 
 // queueOf returns the queue in which an order waits to be placed.
@@ -37,11 +43,12 @@ func (s *Seller) queueOf(r *request) *queue {
 	return q
 }
 
-// sell decides the orders of the buyers, and places those that can be placed, in one transaction.
-func (s *Seller) sell(buyers []*request) {
+// sell decides the orders of the buyers, and places those that can be placed, in one transaction. It takes leases from the
+// locker, if there is one.
+func (s *Seller) sell(buyers []*request, locker strategy.Locker) {
 	ctx, cancel := s.context(buyers)
 	defer cancel()
-	leases := &leases{seller: s, ctx: ctx}
+	leases := &leases{seller: s, locker: locker, ctx: ctx}
 	defer leases.release() // after the answers
 	s.guard(buyers, func([]*request) error {
 		b, err := s.inTx(ctx, buyers, func(tx order.Tx, b *batch) error { return s.place(tx, b, leases) }) //nolint:contextcheck // leases have it
@@ -80,7 +87,7 @@ func (s *Seller) place(tx order.Tx, b *batch, leases *leases) error {
 	if b.levels.At.Sub(recalled.At).Abs() < time.Second {
 		b.levels.At = recalled.At
 	}
-	if err := limits.CountBought(tx, b.levels, b.orders()...); err != nil {
+	if err := s.lockBought(tx, b, &limits, all); err != nil {
 		return err
 	}
 	b.decide(limits)
@@ -89,7 +96,7 @@ func (s *Seller) place(tx order.Tx, b *batch, leases *leases) error {
 	if len(b.requests) == 0 {
 		return order.ErrNothing
 	}
-	if err := b.freeKeys(tx); err != nil {
+	if err := b.undo(tx); err != nil {
 		return err
 	}
 	wrong, missing := b.mend()

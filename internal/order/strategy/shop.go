@@ -60,7 +60,7 @@ func (s Shop) lockBuyerAndClaimKey(tx order.Tx, d *order.Draft) error {
 			return err
 		}
 		if len(others) > 0 {
-			return order.ErrBuyerLocked
+			return order.ErrLocked
 		}
 	}
 	taken, err := tx.ClaimKeys(order.UsedKey{Order: d.Order, Fingerprint: d.Fingerprint})
@@ -94,8 +94,12 @@ func (s Shop) insert(tx order.Tx, d *order.Draft, levels order.Levels, leases Le
 	if err := limits.CountOpen(tx, d.Buyer); err != nil {
 		return err
 	}
-	if err := limits.CountBought(tx, levels, d.Order); err != nil {
+	others, err := limits.LockBought(tx, levels, d.Order)
+	if err != nil {
 		return err
+	}
+	if len(others) > 0 {
+		return order.ErrLocked
 	}
 	if err := limits.Over(d.Order); err != nil {
 		return err
