@@ -134,7 +134,7 @@ func allControls() []control {
 			edits{{leases, "context.WithTimeout(l.ctx, wait)", "context.WithTimeout(l.ctx, wait+time.Hour)"}}},
 		{"limit-not-returned", system.Embedded, "shop-paused",
 			"the units of a cancelled order still count against the buyer's purchase limit",
-			edits{{ends, "released.orders()...", "released.orders()[:0]..."}}},
+			edits{{ends, "b.where(releases).orders()...))", "b.where(releases).orders()[:0]...))"}}},
 		{"sold-out-when-busy", system.MySQL, "connections-killed",
 			"a shop that cannot reach its database says that all is sold",
 			edits{{"internal/httpapi/errors.go", `{order.ErrBusy, 503, "busy", "Database busy", detailUnchanged, later}`, `{order.ErrBusy, 409, "sold-out", "Sold out", "", never}`}}},
