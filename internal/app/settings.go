@@ -52,7 +52,7 @@ type Settings struct {
 	// program may set other defaults.
 	RateLimit     int `group:"Limits" env:"SHOP_RATE_LIMIT" default:"${rate_limit=20}" help:"Requests per second with which one buyer may place, pay or cancel orders, over all instances; five times as many in a burst. One instance handles at most one burst of the buyer's requests at a time, reads included. Further requests get a 429. 1 to 100000; 0 switches both limits off."`
 	MaxOpenOrders int `group:"Limits" env:"SHOP_MAX_OPEN_ORDERS" default:"${max_open_orders=10}" help:"Pending orders that one buyer may have, over all instances. A further order gets a 429. 1 to 1000; 0 for no limit."`
-	MaxInFlight   int `group:"Limits" env:"SHOP_MAX_IN_FLIGHT" default:"12000" help:"Requests that may run or wait in this instance at a time. A further request gets a 503. 1 to 100000; a waiting request takes about 50 KB."`
+	MaxInFlight   int `group:"Limits" env:"SHOP_MAX_IN_FLIGHT" default:"12000" help:"Requests that may run or wait in this instance at a time, on each listener. A further request gets a 503. 1 to 100000; a waiting request takes about 50 KB."`
 
 	LockTTL      time.Duration `name:"lock-ttl" group:"Life cycle" env:"SHOP_LOCK_TTL" default:"10s" help:"How long the leases of a crashed instance last. Until then, no other instance runs the jobs or, with the strategy redis, sells the SKUs of these leases. 100ms to 10m."`
 	LockWait     time.Duration `group:"Life cycle" env:"SHOP_LOCK_WAIT" default:"15s" help:"How long an order waits for the lock of its SKU, with the strategy redis. A request may take 20s longer. At least --lock-ttl plus 1s, so that buyers outwait the lease of a crashed instance; at most 15m."`
