@@ -61,6 +61,7 @@ type Settings struct {
 	PayExtension time.Duration `group:"Life cycle" env:"SHOP_PAY_EXTENSION" default:"15m" help:"How much longer an order holds its units if the payment service extends the hold. The service may extend it once, while a payment is under way. 1s to 24h."`
 	KeepKeys     time.Duration `group:"Life cycle" env:"SHOP_KEEP_KEYS" default:"24h" help:"How long an Idempotency-Key is kept. A repeat within that time gets the first answer; a later repeat is a new request. 1h to 2160h."`
 	ReconcileAt  string        `group:"Life cycle" env:"SHOP_RECONCILE_AT" default:"03:00" help:"Time of day, in UTC, at which one of the instances audits all SKUs and logs the differences; or off."`
+	IdleTimeout  time.Duration `group:"Life cycle" env:"SHOP_IDLE_TIMEOUT" default:"620s" help:"How long a connection without a request stays open, on each listener. Longer than a load balancer keeps it: the load balancer must close it first. 1s to 1h."`
 	DrainDelay   time.Duration `group:"Life cycle" env:"SHOP_DRAIN_DELAY" default:"0s" help:"On shutdown: how long readiness fails before connections are refused, so that load balancers notice. 0s to 15m."`
 	Drain        time.Duration `group:"Life cycle" env:"SHOP_DRAIN" default:"20s" help:"On shutdown: how long orders in flight may take. 1ms to 15m."`
 
@@ -122,6 +123,7 @@ func Check(s Settings, h Hooks) error {
 		within("pay-within", s.PayWithin, time.Second, 30*24*time.Hour),
 		within("pay-extension", s.PayExtension, time.Second, 24*time.Hour),
 		within("keep-keys", s.KeepKeys, time.Hour, 90*24*time.Hour), // at least as long as clients retry
+		within("idle-timeout", s.IdleTimeout, time.Second, time.Hour),
 		within("drain-delay", s.DrainDelay, 0, 15*time.Minute),
 		within("drain", s.Drain, time.Millisecond, 15*time.Minute),
 		within("rate-limit", s.RateLimit, 0, 100_000),
