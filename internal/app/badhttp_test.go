@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"example.com/shop/internal/app"
+	"example.com/shop/internal/testserver"
 )
 
 const (
@@ -77,6 +78,32 @@ func TestServer_badHTTP(t *testing.T) {
 		})
 	}
 	wantAudit(t, shop, 0)
+}
+
+// "The shop keeps it for 620 seconds (`--idle-timeout`), on both listeners", longer than any load balancer keeps it.
+func TestServer_idleTimeout(t *testing.T) {
+	t.Parallel()
+	s := embedded(t, 1)
+	if s.IdleTimeout != 620*time.Second {
+		t.Errorf("got %v by default, want 620 s", s.IdleTimeout)
+	}
+	s.IdleTimeout = time.Second
+	shop := start(t, s)
+	for _, address := range []string{shop.Addr(), shop.OperatorAddr()} {
+		connection, err := net.Dial("tcp", address)
+		testserver.Must(t, err)
+		defer connection.Close()
+		_, err = io.WriteString(connection, "GET /healthz HTTP/1.1\r\n"+host+"\r\n")
+		testserver.Must(t, err)
+		reader := bufio.NewReader(connection)
+		answer, err := http.ReadResponse(reader, nil)
+		testserver.Must(t, err)
+		answered := time.Now()
+		testserver.Must(t, connection.SetDeadline(answered.Add(30*time.Second)))
+		if _, err := io.ReadAll(reader); err != nil || answer.Close || time.Since(answered) < s.IdleTimeout/2 {
+			t.Errorf("%s: got %v after %v, want an open connection for a second, and its end", address, err, time.Since(answered))
+		}
+	}
 }
 
 // reply is an answer to what may be no request.

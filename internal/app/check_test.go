@@ -100,6 +100,7 @@ func TestCheck(t *testing.T) {
 		"lock-wait = TTL":        {func(s *app.Settings) { s.LockWait = s.LockTTL }, "lock-wait: 10s: want 11s to 15m0s"},
 		"lock-wait minimum":      {func(s *app.Settings) { s.LockWait = s.LockTTL + time.Second }, ""},
 		"start-timeout zero":     {func(s *app.Settings) { s.StartTimeout = 0 }, "start-timeout: "},
+		"idle-timeout zero":      {func(s *app.Settings) { s.IdleTimeout = 0 }, "idle-timeout: 0s: want 1s to 1h0m0s"},
 		"drain-delay":            {func(s *app.Settings) { s.DrainDelay = -1 }, "drain-delay: "},
 		"redis skip_verify":      {func(s *app.Settings) { s.Redis = tlsURL + "?skip_verify=true" }, "redis: skip_verify"},
 		"no mysql CA file":       {func(s *app.Settings) { s.MySQLTLS.CA = "/nowhere" }, "mysql-ca: "},

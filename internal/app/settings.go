@@ -52,7 +52,7 @@ type Settings struct {
 	// program may set other defaults.
 	RateLimit     int `group:"Limits" env:"SHOP_RATE_LIMIT" default:"${rate_limit=20}" help:"Requests per second with which one buyer may place, pay or cancel orders, over all instances; five times as many in a burst. One instance handles at most one burst of the buyer's requests at a time, reads included. Further requests get a 429. 1 to 100000; 0 switches both limits off."`
 	MaxOpenOrders int `group:"Limits" env:"SHOP_MAX_OPEN_ORDERS" default:"${max_open_orders=10}" help:"Pending orders that one buyer may have, over all instances. A further order gets a 429. 1 to 1000; 0 for no limit."`
-	MaxInFlight   int `group:"Limits" env:"SHOP_MAX_IN_FLIGHT" default:"12000" help:"Requests that may run or wait in this instance at a time. A further request gets a 503. 1 to 100000; a waiting request takes about 50 KB."`
+	MaxInFlight   int `group:"Limits" env:"SHOP_MAX_IN_FLIGHT" default:"12000" help:"Requests that may run or wait in this instance at a time, on each listener. A further request gets a 503. 1 to 100000; a waiting request takes about 50 KB."`
 
 	LockTTL      time.Duration `name:"lock-ttl" group:"Life cycle" env:"SHOP_LOCK_TTL" default:"10s" help:"How long the leases of a crashed instance last. Until then, no other instance runs the jobs or, with the strategy redis, sells the SKUs of these leases. 100ms to 10m."`
 	LockWait     time.Duration `group:"Life cycle" env:"SHOP_LOCK_WAIT" default:"15s" help:"How long an order waits for the lock of its SKU, with the strategy redis. A request may take 20s longer. At least --lock-ttl plus 1s, so that buyers outwait the lease of a crashed instance; at most 15m."`
@@ -61,6 +61,7 @@ type Settings struct {
 	PayExtension time.Duration `group:"Life cycle" env:"SHOP_PAY_EXTENSION" default:"15m" help:"How much longer an order holds its units if the payment service extends the hold. The service may extend it once, while a payment is under way. 1s to 24h."`
 	KeepKeys     time.Duration `group:"Life cycle" env:"SHOP_KEEP_KEYS" default:"24h" help:"How long an Idempotency-Key is kept. A repeat within that time gets the first answer; a later repeat is a new request. 1h to 2160h."`
 	ReconcileAt  string        `group:"Life cycle" env:"SHOP_RECONCILE_AT" default:"03:00" help:"Time of day, in UTC, at which one of the instances audits all SKUs and logs the differences; or off."`
+	IdleTimeout  time.Duration `group:"Life cycle" env:"SHOP_IDLE_TIMEOUT" default:"620s" help:"How long a connection without a request stays open, on each listener. Longer than a load balancer keeps it: the load balancer must close it first. 1s to 1h."`
 	DrainDelay   time.Duration `group:"Life cycle" env:"SHOP_DRAIN_DELAY" default:"0s" help:"On shutdown: how long readiness fails before connections are refused, so that load balancers notice. 0s to 15m."`
 	Drain        time.Duration `group:"Life cycle" env:"SHOP_DRAIN" default:"20s" help:"On shutdown: how long orders in flight may take. 1ms to 15m."`
 
@@ -122,6 +123,7 @@ func Check(s Settings, h Hooks) error {
 		within("pay-within", s.PayWithin, time.Second, 30*24*time.Hour),
 		within("pay-extension", s.PayExtension, time.Second, 24*time.Hour),
 		within("keep-keys", s.KeepKeys, time.Hour, 90*24*time.Hour), // at least as long as clients retry
+		within("idle-timeout", s.IdleTimeout, time.Second, time.Hour),
 		within("drain-delay", s.DrainDelay, 0, 15*time.Minute),
 		within("drain", s.Drain, time.Millisecond, 15*time.Minute),
 		within("rate-limit", s.RateLimit, 0, 100_000),

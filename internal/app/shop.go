@@ -59,12 +59,12 @@ func Start(ctx context.Context, s Settings, h Hooks) (*Shop, error) {
 func (s *Shop) serve(ctx context.Context) (err error) {
 	p := s.parts
 	buyers, operator := p.handlers(s.draining.Load)
-	s.buyers, err = newServer(ctx, "listen", p.Listen, buyers, p.requestTimeout(), p.log)
+	s.buyers, err = p.newServer(ctx, "listen", p.Listen, buyers, p.requestTimeout())
 	if err != nil {
 		return err
 	}
 	if p.OperatorListen != "" {
-		s.operator, err = newServer(ctx, "operator-listen", p.OperatorListen, operator, operatorTimeout, p.log)
+		s.operator, err = p.newServer(ctx, "operator-listen", p.OperatorListen, operator, operatorTimeout)
 		if err != nil {
 			return errors.Join(err, s.buyers.listener.Close())
 		}
@@ -150,20 +150,20 @@ type server struct {
 	log      *slog.Logger
 }
 
-func newServer(ctx context.Context, flag, addr string, handler http.Handler, timeout time.Duration, log *slog.Logger) (*server, error) {
+func (p *Parts) newServer(ctx context.Context, flag, addr string, handler http.Handler, timeout time.Duration) (*server, error) {
 	listener, err := new(net.ListenConfig).Listen(ctx, "tcp", addr)
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w; choose another address with --%[1]s", flag, err)
 	}
 	const body = 15 * time.Second
-	return &server{flag: flag, listener: listener, log: log, Server: http.Server{
+	return &server{flag: flag, listener: listener, log: p.log, Server: http.Server{
 		Handler:           handler,
 		ReadHeaderTimeout: 5 * time.Second,
 		ReadTimeout:       body,
 		WriteTimeout:      body + timeout + 25*time.Second, // the outcome of a COMMIT that is not answered takes 20 s
-		IdleTimeout:       2 * time.Minute,                 // load balancers must close idle connections first
+		IdleTimeout:       p.IdleTimeout,
 		MaxHeaderBytes:    16 << 10,
-		ErrorLog:          slog.NewLogLogger(log.Handler(), slog.LevelWarn),
+		ErrorLog:          slog.NewLogLogger(p.log.Handler(), slog.LevelWarn),
 	}}, nil
 }
 

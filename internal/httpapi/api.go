@@ -74,7 +74,7 @@ type Config struct {
 	Draining func() bool                                  // returns true once the shop shuts down
 
 	Limiter         *Limiter      // of the requests of one buyer
-	MaxInFlight     int           // requests below /v1/ of the buyers' API at a time
+	MaxInFlight     int           // requests below /v1/ at a time, of each API
 	Timeout         time.Duration // of a request below /v1/
 	OperatorTimeout time.Duration // of a request of the operator
 
@@ -104,7 +104,7 @@ func New(c Config) http.Handler {
 
 // NewOperator returns the handler of the operator's API, for a listener of its own.
 func NewOperator(c Config) http.Handler {
-	c.MaxInFlight, c.Trace = 0, nil
+	c.Trace = nil
 	a := &api{Config: c, errors: errorTable()}
 	return a.engine(operator, []route{
 		{"POST", "/v1/skus", operator, "", a.createSKU, nil},

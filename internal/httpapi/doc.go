@@ -26,5 +26,6 @@
 // Config.Limiter counts a buyer's changes: the POST requests below /v1/orders, valid or not. It also bounds the requests of
 // one buyer that run or wait. Only then does Config.MaxInFlight bound the requests of all buyers below /v1/, so that one
 // buyer cannot use up the room of all. The reads of each route have an eighth of MaxInFlight, and run a few at a time, so
-// that lists leave room for reads of one order. Every 429 and 503 has a Retry-After, in seconds.
+// that lists leave room for reads of one order. The operator's API has the same limits, and its reads of each route run one
+// at a time, so that audits leave room for orders. Every 429 and 503 has a Retry-After, in seconds.
 package httpapi

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"context"
 	"errors"
-	"fmt"
 	"io"
 	"log/slog"
 	"net"
@@ -253,7 +252,7 @@ func TestMaxInFlight(t *testing.T) {
 	wantStatus(t, s.call(t, "GET /v1/skus", ""), http.StatusOK) // their places are free again
 }
 
-// gated is a shop whose orders fail, and whose reads of a SKU and of a buyer's orders wait.
+// gated is a shop whose orders fail, and whose reads wait.
 type gated struct {
 	fake
 	httpapi.Store
@@ -270,37 +269,61 @@ func (g gated) Orders(context.Context, string, string, int) ([]order.Order, erro
 	return nil, nil
 }
 
-// newGated returns the shop, and how a buyer sends it a request.
+func (g gated) Payments(context.Context, bool, string, int) ([]order.Payment, error) {
+	g.hold()
+	return nil, nil
+}
+
+func (g gated) Movements(context.Context, string, string, int) ([]stock.Movement, error) {
+	g.hold()
+	return nil, nil
+}
+
+func (g gated) Audit(context.Context, string, func(stock.Account) error, func(stock.Difference) error) error {
+	g.hold()
+	return nil
+}
+
+// newGated returns the shop, and how a buyer, or the operator, sends it a request.
 func newGated(t *testing.T, change func(*httpapi.Config)) (g gated, send func(buyer, request string) *httptest.ResponseRecorder) {
 	g = gated{fake: failing(order.ErrSoldOut), gate: newGate()}
-	config := httpapi.Config{Orders: g, Store: g, Identify: byHeader, Log: slog.New(slog.DiscardHandler)}
+	config := httpapi.Config{Orders: g, Store: g, Identify: byHeader, OperatorToken: secret(t, operatorToken), Log: slog.New(slog.DiscardHandler)}
 	change(&config)
-	handler := httpapi.New(config)
+	buyers, operators := httpapi.New(config), httpapi.NewOperator(config)
 	return g, func(buyer, request string) *httptest.ResponseRecorder {
+		handler := buyers
+		if buyer == operator {
+			handler = operators
+		}
 		method, path, _ := strings.Cut(request, " ")
 		r := httptest.NewRequestWithContext(t.Context(), method, path, strings.NewReader(goodOrder))
-		r.Header = http.Header{"Content-Type": {"application/json"}, "Idempotency-Key": {"key-1"}, "Shop-Buyer": {buyer}}
+		r.Header = http.Header{"Content-Type": {"application/json"}, "Idempotency-Key": {"key-1"}, "Shop-Buyer": {buyer}, "Authorization": {"Bearer " + operatorToken}}
 		w := httptest.NewRecorder()
 		handler.ServeHTTP(w, r)
 		return w
 	}
 }
 
+const operator = "operator" // who sends a request
+
 const someOrder = "/v1/orders/0190d0c0-0000-7000-8000-000000000000"
 
 // "The reads of each route have an eighth of MaxInFlight, and run a few at a time": a crowd of readers keeps out
-// neither orders nor other reads.
+// neither orders nor other reads. "The operator's API has the same limits, and its reads of each route run one at a time".
 func TestReads(t *testing.T) {
 	t.Parallel()
-	for _, read := range []string{"GET /v1/skus/mug", "GET /v1/orders"} {
+	for read, by := range map[string]string{
+		"GET /v1/skus/mug": "ann", "GET /v1/orders": "ann",
+		"GET /v1/audit": operator, "GET /v1/payments": operator, "GET /v1/skus/mug/movements": operator,
+	} {
 		t.Run(read, func(t *testing.T) {
 			t.Parallel()
 			synctest.Test(t, func(t *testing.T) {
 				const most, share = 800, 100
 				g, send := newGated(t, func(c *httpapi.Config) { c.MaxInFlight = most })
 				answers := make(chan int, most)
-				for i := range most {
-					go func() { answers <- send(fmt.Sprint("buyer-", i), read).Code }()
+				for range most {
+					go func() { answers <- send(by, read).Code }()
 				}
 				synctest.Wait()
 				if refused := len(answers); refused != most-share {
@@ -315,8 +338,11 @@ func TestReads(t *testing.T) {
 					}
 					break
 				}
-				if running == 0 || running > share/2 {
-					t.Errorf("got %d reads that run at a time, want a few", running)
+				if running == 0 || running > share/2 || by == operator && running > 1 {
+					t.Errorf("got %d reads that run at a time, want a few, and one of the operator", running)
+				}
+				if w := send(operator, "POST /v1/skus"); w.Code != http.StatusBadRequest {
+					t.Errorf("got %d for a SKU that is an order, want 400", w.Code)
 				}
 				wantProblem(t, send("ann", "POST /v1/orders"), "409 sold-out")
 				wantProblem(t, send("ann", "GET "+someOrder), "409 sold-out")

@@ -62,10 +62,7 @@ var requestIDRule = regexp.MustCompile(`^[A-Za-z0-9._:/+=@-]{1,64}$`)
 
 // serve returns the handler of a route: it sets the headers, admits the request, answers, and logs a line.
 func (a *api) serve(r route) gin.HandlerFunc {
-	var limit *reads
-	if r.caller == reader || r.caller == buyer && r.method == http.MethodGet {
-		limit = &reads{running: make(chan struct{}, readsAtOnce)}
-	}
+	limit := readsOf(r)
 	return func(ginContext *gin.Context) {
 		began := time.Now()
 		c := &call{Context: ginContext, route: r, reads: limit}
@@ -81,7 +78,7 @@ func (a *api) serve(r route) gin.HandlerFunc {
 		if r.caller == operator {
 			timeout = a.OperatorTimeout
 		}
-		if timeout > 0 && c.inAPI() { // before the server's write timeout, so that the answer can be written
+		if timeout > 0 && c.route.inAPI() { // before the server's write timeout, so that the answer can be written
 			var cancel context.CancelFunc
 			ctx, cancel = context.WithTimeout(ctx, timeout)
 			defer cancel()
@@ -110,12 +107,25 @@ type reads struct {
 }
 
 const (
-	// readsAtOnce reads of a route run at a time: all four routes leave a quarter of the database's connections for orders.
-	readsAtOnce = 6
+	// readsAtOnce reads of a buyers' route and operatorReadsAtOnce reads of an operator's route run at a time: all seven
+	// routes leave five of the database's 32 connections for orders, and audits leave a core for them.
+	readsAtOnce         = 6
+	operatorReadsAtOnce = 1
 
-	// readShare divides MaxInFlight: each route's reads have an eighth, and the reads of all four routes have half.
+	// readShare divides MaxInFlight: each route's reads have an eighth, and the reads of all four buyers' routes have half.
 	readShare = 8
 )
+
+// readsOf returns the limit of a route that reads the database, nil for any other route.
+func readsOf(r route) *reads {
+	switch {
+	case r.caller == reader, r.caller == buyer && r.method == http.MethodGet:
+		return &reads{running: make(chan struct{}, readsAtOnce)}
+	case r.caller == operator && r.method == http.MethodGet && r.inAPI():
+		return &reads{running: make(chan struct{}, operatorReadsAtOnce)}
+	}
+	return nil
+}
 
 // admit checks the token, the limits and the request, in this order, and calls the handler. The limit of one buyer comes
 // before the limits of all buyers, so that one buyer cannot use them up.
@@ -131,7 +141,7 @@ func (a *api) admit(c *call) (status int, body any, err error) {
 		}
 		defer a.Limiter.leave(c.buyer)
 	}
-	if a.MaxInFlight > 0 && c.inAPI() {
+	if a.MaxInFlight > 0 && c.route.inAPI() {
 		defer a.inFlight.Add(-1)
 		if a.inFlight.Add(1) > int64(a.MaxInFlight) {
 			return 0, nil, errOverloaded
@@ -154,7 +164,7 @@ func (a *api) admit(c *call) (status int, body any, err error) {
 			return 0, nil, err
 		}
 	}
-	if c.inAPI() {
+	if c.route.inAPI() {
 		if err := check(c); err != nil {
 			return 0, nil, err
 		}
@@ -222,7 +232,7 @@ func (a *api) identify(c *call) (err error) {
 }
 
 // inAPI reports whether the limits and the check of the URL apply. Health checks, scrapes and profiles are exempt.
-func (c *call) inAPI() bool { return strings.HasPrefix(c.route.path, "/v1/") }
+func (r route) inAPI() bool { return strings.HasPrefix(r.path, "/v1/") }
 
 // check refuses repeated headers, impossible names of SKUs and ids of orders, and unknown or repeated query parameters: a
 // mistyped filter must not be ignored.

@@ -6,8 +6,12 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"net"
 	"net/http"
+	"net/netip"
+	"net/url"
 	"strconv"
+	"strings"
 	"time"
 
 	"example.com/shop/internal/httpapi"
@@ -22,7 +26,7 @@ import (
 //	POST /v1/recordings/{name}/{move}  make a Move with the request; the Recording
 //
 // and, without a token, what the operator does with stock: GET /v1/audit, POST /v1/skus, PATCH /v1/skus/{sku}, and GET and
-// POST /v1/skus/{sku}/movements.
+// POST /v1/skus/{sku}/movements. Guard protects all of them.
 func (l *teaching) handler(buyers, operator http.Handler) http.Handler {
 	mux := http.NewServeMux()
 	mux.Handle("/", buyers)
@@ -65,7 +69,23 @@ func (l *teaching) handler(buyers, operator http.Handler) http.Handler {
 		}
 		return l.recorder.Look(ctx, name, 0)
 	})
-	return mux
+	name, _, _ := net.SplitHostPort(l.settings.Listen)
+	return Guard(name, mux)
+}
+
+// Guard protects a server without passwords from the pages of other sites in a browser of its user. A request that changes
+// something must be of the same origin. The Host of each request must be an address, localhost, or name, which the server
+// listens on: the owner of any other name can make the name lead here (DNS rebinding).
+func Guard(name string, next http.Handler) http.Handler {
+	sameOrigin := http.NewCrossOriginProtection().Handler(next)
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		host := (&url.URL{Host: r.Host}).Hostname()
+		if _, err := netip.ParseAddr(host); err != nil && !strings.EqualFold(host, "localhost") && !strings.EqualFold(host, name) {
+			http.Error(w, "the lab does not listen on this host: use its address", http.StatusMisdirectedRequest)
+			return
+		}
+		sameOrigin.ServeHTTP(w, r)
+	})
 }
 
 // answer writes JSON, or a problem of RFC 9457.

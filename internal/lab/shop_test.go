@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"net"
 	"net/http"
 	"regexp"
 	"slices"
@@ -257,6 +258,40 @@ func TestShop_recording(t *testing.T) {
 		s.call(t, bad.status, bad.call, "")
 	}
 	s.buy(t, http.StatusBadRequest, "key-2", "mug", 1, "Shop-Recording: a") // a name is used once
+}
+
+// "A request that changes something must be of the same origin." "The Host of each request must be an address, localhost, or
+// name".
+func TestShop_guard(t *testing.T) {
+	t.Parallel()
+	shop := start(t, embedded(t))
+	_, port, _ := net.SplitHostPort(shop.Addr())
+	const evil = "http://evil.example"
+	for name, c := range map[string]struct {
+		call, host, header, value string
+		want                      int
+	}{
+		"address":                    {"POST /v1/skus", "127.0.0.1", "Origin", shop.URL(), 201},
+		"localhost":                  {"GET /v1/skus", "localhost", "Origin", "", 200},
+		"another name":               {"GET /v1/skus", "evil.example", "Origin", "", 421},
+		"another name, its own page": {"POST /v1/skus", "evil.example", "Origin", evil + ":" + port, 421},
+		"form of another page":       {"POST /v1/skus", "127.0.0.1", "Origin", evil, 403},
+		"no body":                    {"POST /v1/recordings/a/step", "127.0.0.1", "Sec-Fetch-Site", "cross-site", 403},
+	} {
+		method, path, _ := strings.Cut(c.call, " ")
+		sku := `{"sku":"cup","units":1,"price":{"minor":1,"currency":"EUR"}}`
+		r, err := http.NewRequestWithContext(t.Context(), method, shop.URL()+path, strings.NewReader(sku))
+		testserver.Must(t, err)
+		r.Host = net.JoinHostPort(c.host, port)
+		r.Header.Set("Content-Type", "application/json")
+		r.Header.Set(c.header, c.value)
+		w, err := http.DefaultClient.Do(r)
+		testserver.Must(t, err)
+		testserver.Must(t, w.Body.Close())
+		if w.StatusCode != c.want {
+			t.Errorf("%s: got %d, want %d", name, w.StatusCode, c.want)
+		}
+	}
 }
 
 // Headers that are not as they have to be are refused, and sell nothing.

@@ -132,16 +132,18 @@ func TestControls_apply(t *testing.T) {
 			t.Errorf("%s: no fault %s", c.name, c.fault)
 		}
 	}
-	var edits edits // of all controls in one copy: an edit leaves the words that a later one looks for
-	for _, c := range allControls() {
-		edits = append(edits, c.edits...)
+	builds := map[string]edits{"time": movableClock()}
+	for _, c := range allControls() { // all in one copy: an edit leaves the words that a later one looks for
+		builds["example.com/shop/internal/..."] = append(builds["example.com/shop/internal/..."], c.edits...)
 	}
-	changed, err := change(t.Context(), edits)
-	testserver.Must(t, err)
-	list, err := changed.Write(t.TempDir())
-	testserver.Must(t, err)
-	if out, err := exec.CommandContext(t.Context(), "go", "build", "-overlay", list, "example.com/shop/internal/...").CombinedOutput(); err != nil {
-		t.Errorf("%v:\n%s", err, out)
+	for packages, edits := range builds {
+		changed, err := change(t.Context(), edits)
+		testserver.Must(t, err)
+		list, err := changed.Write(t.TempDir())
+		testserver.Must(t, err)
+		if out, err := exec.CommandContext(t.Context(), "go", "build", "-overlay", list, packages).CombinedOutput(); err != nil {
+			t.Errorf("%v:\n%s", err, out)
+		}
 	}
 }
 

@@ -86,10 +86,12 @@ func (l *Lock) isOthers(name string) bool {
 	return l.Owner == "" || len(l.Holders) > 0 && !slices.Contains(l.Holders, name)
 }
 
-// Player plays, in shops that it keeps for the next schedule. It may be used by many goroutines at once.
+// Player plays, in shops that it keeps for the next schedule. It may be used by many goroutines at once. It plays at most
+// eight schedules at a time, since the shops of each take some 70 file descriptors.
 type Player struct {
-	on    shops.Servers
-	conns *http.Client
+	on      shops.Servers
+	conns   *http.Client
+	playing chan struct{} // has an element for each schedule
 
 	mu   sync.Mutex
 	idle []*instances
@@ -103,7 +105,7 @@ type kind struct {
 
 // NewPlayer returns a Player whose shops use these servers. It starts them as they are needed.
 func NewPlayer(on shops.Servers) *Player {
-	return &Player{on: on, conns: shopclient.NewConnections(maxBuyers, answerTimeout)}
+	return &Player{on: on, conns: shopclient.NewConnections(maxBuyers, answerTimeout), playing: make(chan struct{}, 2*parallel)}
 }
 
 // Close ends all shops. Nothing may be played any more.
@@ -146,6 +148,12 @@ func (p *Player) open(ctx context.Context, k kind) (*instances, error) {
 // borrow calls do with shops that nothing else uses. They are closed after an error that is no ErrSchedule, for a request
 // may be stopped there.
 func (p *Player) borrow(ctx context.Context, k kind, do func(*instances) error) (err error) {
+	select {
+	case p.playing <- struct{}{}:
+		defer func() { <-p.playing }()
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
 	var s *instances
 	p.mu.Lock()
 	if i := slices.IndexFunc(p.idle, func(s *instances) bool { return s.kind == k }); i >= 0 {

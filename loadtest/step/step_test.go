@@ -7,6 +7,7 @@ import (
 	"os"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -242,6 +243,24 @@ func TestPlayer_Position(t *testing.T) {
 		if diff := cmp.Diff(want, is); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", name, diff)
 		}
+	}
+}
+
+// A Player "plays at most eight schedules at a time", and answers everyone who asks for one.
+func TestPlayer_Position_crowd(t *testing.T) {
+	t.Parallel()
+	player := newPlayer(t, shops.Servers{})
+	var crowd sync.WaitGroup
+	for range 40 {
+		crowd.Go(func() {
+			if got, err := player.Position(t.Context(), "none:Aba"); err != nil || got.Sold != 2 {
+				t.Errorf("got %d sold, %v, want 2", got.Sold, err)
+			}
+		})
+	}
+	crowd.Wait()
+	if open := len(player.idle); open > 8 {
+		t.Errorf("%d shops are open, want 8 at most", open)
 	}
 }
 

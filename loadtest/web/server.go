@@ -10,10 +10,8 @@ import (
 	"net"
 	"net/http"
 	"net/netip"
-	"net/url"
 	"slices"
 	"strconv"
-	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -60,9 +58,8 @@ func newServer(ctx context.Context, lab Lab) *server {
 //
 // One run goes on at a time, or all schedules of a strategy are played, or a primary is killed; a second run is refused (409),
 // and schedules wait for their turn. Lessons and single schedules are played at any time, and all lessons before they are
-// asked for. Nothing leaves the page's origin: its Content-Security-Policy forbids it. A
-// request that changes something must be of the same origin, and the Host of each must be an address, localhost or the name
-// that was listened on, so that no foreign name leads here.
+// asked for. Nothing leaves the page's origin: its Content-Security-Policy forbids it. Guard of internal/lab refuses the
+// requests of other sites.
 func Serve(ctx context.Context, address string, lab Lab, report func(line string)) error {
 	address, err := Address(address)
 	if err != nil {
@@ -117,7 +114,7 @@ const policy = "default-src 'none'; script-src 'self'; style-src 'self'; img-src
 
 // guard turns away requests of other pages. name is the host that was listened on.
 func guard(name string, next http.Handler) http.Handler {
-	sameOrigin := http.NewCrossOriginProtection().Handler(next)
+	guarded := teaching.Guard(name, next)
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		h := w.Header()
 		h.Set("Content-Security-Policy", policy)
@@ -125,20 +122,8 @@ func guard(name string, next http.Handler) http.Handler {
 		h.Set("Referrer-Policy", "no-referrer")
 		h.Set("Cross-Origin-Resource-Policy", "same-origin")
 		h.Set("Cache-Control", "no-store")
-		if !trusted(r.Host, name) {
-			answer(w, 0, nil, &InputError{Text: "this is not the host that the lab listens on", status: http.StatusMisdirectedRequest})
-			return
-		}
-		sameOrigin.ServeHTTP(w, r)
+		guarded.ServeHTTP(w, r)
 	})
-}
-
-// trusted reports whether a Host can only be meant for this server. The owner of a name can make it lead anywhere; an
-// address cannot be redirected.
-func trusted(host, name string) bool {
-	host = (&url.URL{Host: host}).Hostname()
-	_, err := netip.ParseAddr(host)
-	return err == nil || strings.EqualFold(host, "localhost") || strings.EqualFold(host, name)
 }
 
 func (s *server) routes() http.Handler {
