@@ -66,7 +66,7 @@ func allControls() []control {
 			edits{{take, "available >= ? AND fence < ?", "available >= ? AND (fence < ? OR 1 = 1)"}}}, // the arguments stay
 		{"success-unknown", system.MySQL, "commit-not-sent", "a COMMIT without an answer counts as done",
 			edits{{tx, `return fmt.Errorf("%w: %w", order.ErrUnknownOutcome, err)`, "return nil"}}},
-		{"lock-wait-ignored", system.MySQL, "rows-locked",
+		{"lock-wait-ignored", system.MySQL, "sku-locked",
 			"a statement that waited too long for a row (1205) counts as done, and the rest is committed",
 			edits{{take, sent, sent + "\tif classify(done.Error) == lockWait {\n\t\treturn nil\n\t}\n"}}},
 		{"deadlock-statement-repeated", system.MySQL, "deadlocks",
@@ -115,7 +115,7 @@ func allControls() []control {
 		return len(r.draft.Lines) > 1 && b.levels.SKUs[line.SKU].Available < line.Units
 	})
 	if err := b.levels.Cover(r.draft); err != nil {`}}},
-		{"order-left-out", system.MySQL, "rows-locked",
+		{"order-left-out", system.MySQL, "sku-locked",
 			"an order whose SKU's row is locked is left out of its batch, and answered as placed",
 			edits{{attempt, "} else {\n\t\t\t\tr.next = &s.behind\n\t\t\t}", "}"}}},
 		{"early-order-kept", system.Embedded, "shop-paused",

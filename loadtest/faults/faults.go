@@ -35,6 +35,8 @@ const (
 	unnoticed           // no request may fail or be repeated
 	clocksApart         // the shops' clocks differ, for which they are built differently
 	lockAlone           // only the lock, or a shop that holds leases, is broken: lanes and batch go on
+	answered            // each request must get an answer, for which clients wait long enough
+	upgrades            // the shops are of an older version at first
 	loses               // acknowledged orders may be lost: a control
 )
 
@@ -49,11 +51,14 @@ func allFaults() []fault {
 		{"shop-paused", system.Embedded, ordinary, "a shop is stopped for longer than its leases last, and goes on",
 			steps{pauseShop, outlast, resumeShop}},
 		{"shop-paused-before-begin", system.MySQL, ordinary, "the same, as it begins any transaction",
-			steps{pauseShopAt("START TRANSACTION")}},
+			steps{pauseShopAt("START TRANSACTION", outlast)}},
 		{"shop-paused-in-transaction", system.MySQL, ordinary, "the same, as it takes the units",
-			steps{pauseShopAt("UPDATE skus SET ")}},
+			steps{pauseShopAt("UPDATE skus SET ", outlast)}},
 		{"shop-paused-before-commit", system.MySQL, ordinary, "the same, as it commits any transaction",
-			steps{pauseShopAt("COMMIT")}},
+			steps{pauseShopAt("COMMIT", outlast)}},
+		{"shop-stopped", system.MySQL, ordinary, "a shop is stopped for 20 s inside a transaction that has changed rows of SKUs: no SKU goes without a sale for 4 s",
+			steps{wait(time.Second, 2*time.Second), sells("SKU", 4*time.Second),
+				pauseShopAt("INSERT INTO `movements`", avoided(wait(20*time.Second, 21*time.Second)))}},
 		{"rolling-restart", system.Embedded, unnoticed, "each shop is stopped and started, one after the other: no request fails",
 			steps{restartShops(0, 0, 0)}},
 		{"clocks-apart", system.Embedded, clocksApart, "one shop's clock is an hour ahead, another's an hour behind",
@@ -95,8 +100,26 @@ func allFaults() []fault {
 		{"commit-not-answered", system.MySQL, ordinary, "connections break after a COMMIT has arrived", steps{loseCommits(testserver.Mute)}},
 		{"connections-killed", system.MySQL, ordinary, "all connections to MySQL break, several times",
 			slices.Repeat(steps{breaking(everyMySQL, hangUp, 50*ms, 300*ms)}, 3)},
-		{"rows-locked", system.MySQL, ordinary, "another transaction locks the rows of the SKUs for longer than the shops wait (1205)",
-			steps{lockRows}},
+		{"sku-locked", system.MySQL, ordinary, "another session locks a SKU's row for 8 s, longer than the shops wait (1205)",
+			locked(row, "buyer-14", "SELECT * FROM skus WHERE name = '%[1]s-few' FOR UPDATE")},
+		{"buyer-locked", system.MySQL, ordinary, "the same, a buyer's row",
+			locked(row, "buyer-0", "SELECT * FROM buyers WHERE buyer = '%[1]s-buyer-0' FOR UPDATE")},
+		{"order-locked", system.MySQL, ordinary, "the same, rows of pending orders",
+			locked(row, "buyer-1", "SELECT * FROM orders FORCE INDEX (PRIMARY) WHERE buyer LIKE '%[1]s-buyer-1%%' AND status = 'pending' FOR UPDATE")},
+		{"payment-locked", system.MySQL, ordinary, "the same, rows of payments that their provider repeats",
+			locked(row, "buyer-", "SELECT * FROM payments WHERE id LIKE 'pi-%[1]s-buyer-%%' FOR UPDATE")},
+		{"units-locked", system.MySQL, ordinary, "the same, the row of a buyer's units of a SKU that has a limit",
+			locked(row, "buyer-14", "INSERT INTO buyer_units VALUES ('%[1]s-few', '%[1]s-buyer-14', 0) ON DUPLICATE KEY UPDATE units = units")},
+		{"buyers-gap-locked", system.MySQL, ordinary, "the same, the gap into which new buyers' rows go",
+			locked(gap, "new-", "SELECT * FROM buyers WHERE buyer LIKE '%[1]s-new-%%' FOR UPDATE")},
+		{"keys-gap-locked", system.MySQL, ordinary, "the same, the gap into which a buyer's keys go",
+			locked(gap, "buyer-0", "SELECT * FROM idempotency_keys WHERE buyer = '%[1]s-buyer-0' FOR UPDATE")},
+		{"ledger-gap-locked", system.MySQL, ordinary, "the same, the gap at the end of a SKU's ledger",
+			locked(gap, "buyer-14", "SELECT * FROM movements WHERE sku = '%[1]s-few' AND id > 'f' FOR UPDATE")},
+		{"read-locked", system.MySQL, answered, "FLUSH TABLES WITH READ LOCK for 15 s, as some backups do, while load balancers ask whether the shops are ready",
+			steps{readLock}},
+		{"upgrade", system.MySQL, upgrades, "shops of the version before the newest migration sell while the schema is migrated behind a reader's transaction of 20 s, and are replaced one by one",
+			steps{sells("", 5*time.Second), migrate, restartShops(0, 0, 0)}},
 		{"deadlocks", system.MySQL, ordinary, "another program locks the rows of carts the other way round (1213)", steps{deadlock}},
 		{"mysql-killed", system.MySQL, ordinary, "mysqld is killed by SIGKILL and started again",
 			steps{mysql(kill), wait(0, 500*ms), mysql(restart)}},
@@ -168,7 +191,7 @@ func pauseShop(_ context.Context, t *target) error   { return t.victim.Process.L
 func resumeShop(_ context.Context, t *target) error  { return t.victim.Process.Load().Resume() }
 
 // pauseShopAt pauses a shop when it sends a statement. The statement arrives when the shop goes on.
-func pauseShopAt(statement string) step {
+func pauseShopAt(statement string, meanwhile step) step {
 	return func(ctx context.Context, t *target) error {
 		paused, resume := make(chan error, 1), make(chan struct{})
 		defer close(resume)
@@ -184,10 +207,19 @@ func pauseShopAt(statement string) step {
 		}
 		select {
 		case err := <-paused:
-			return errors.Join(err, outlast(ctx, t), resumeShop(ctx, t))
+			return errors.Join(err, meanwhile(ctx, t), resumeShop(ctx, t))
 		case <-time.After(5 * time.Second):
 			return errors.New("the shop sent no " + statement)
 		}
+	}
+}
+
+// avoided makes clients avoid the victim during a step, as a load balancer does.
+func avoided(during step) step {
+	return func(ctx context.Context, t *target) error {
+		process := t.victim.Process.Swap(nil)
+		defer t.victim.Process.Store(process)
+		return during(ctx, t)
 	}
 }
 
@@ -324,11 +356,66 @@ func loseCommits(fate testserver.Fate) step {
 	}
 }
 
-// lockRows locks the rows for 2.5 s: two successive statements of a shop time out after 1 s each.
-func lockRows(ctx context.Context, t *target) error {
-	return t.primary.SQL(ctx, "BEGIN", "SELECT name FROM shop.skus WHERE name IN ('"+t.SKUs.Hot+"', '"+t.SKUs.Deep+"') FOR UPDATE",
-		"DO SLEEP(2.5)", "ROLLBACK")
+// Isolation levels to lock existing rows, and to lock gaps, which only an INSERT waits for.
+const (
+	row = "READ COMMITTED"
+	gap = "REPEATABLE READ"
+)
+
+// locked locks rows or gaps for 8 s. The statement's argument is the name of the history, which begins the buyers' names.
+func locked(isolation, buyers, statement string) steps {
+	within := map[string]time.Duration{row: time.Second, gap: 3 * time.Second}[isolation]
+	return steps{wait(time.Second, 2*time.Second), sells("shop", within), func(ctx context.Context, t *target) (err error) {
+		t.Locked = t.Name + "-" + buyers
+		for again := true; again; again = isDeadlock(err) {
+			err = t.primary.SQL(ctx, "USE shop", "SET SESSION TRANSACTION ISOLATION LEVEL "+isolation, "BEGIN",
+				fmt.Sprintf(statement, t.Name), "DO SLEEP(8)", "ROLLBACK")
+		}
+		return err
+	}}
 }
+
+// sells states the longest time without a sale, of each SKU, of each shop, or of any.
+func sells(each string, within time.Duration) step {
+	return func(_ context.Context, t *target) error {
+		t.Each, t.MaxGap = each, within
+		return nil
+	}
+}
+
+// readLock holds a global read lock while load balancers ask whether the shops are ready, and counts the connections.
+func readLock(ctx context.Context, t *target) error {
+	conns := shopclient.NewConnections(system.Instances, 10*time.Second)
+	defer conns.CloseIdleConnections()
+	locking, end := context.WithCancel(ctx)
+	var running sync.WaitGroup
+	running.Go(func() {
+		for shopclient.Pause(locking, time.Second) {
+			for _, shop := range t.Shops {
+				running.Go(func() { _ = shop.Client(conns).Ready(locking) })
+			}
+			var open int
+			_ = t.DB.QueryRowContext(locking, "SELECT COUNT(*) FROM information_schema.processlist").Scan(&open)
+			t.MySQLConns = max(t.MySQLConns, open)
+		}
+	})
+	err := t.primary.SQL(ctx, "FLUSH TABLES WITH READ LOCK", "DO SLEEP(15)", "UNLOCK TABLES")
+	end()
+	running.Wait()
+	return err
+}
+
+// migrate migrates the schema while a reader's transaction is open, and returns when both have ended.
+func migrate(ctx context.Context, t *target) error {
+	reading := make(chan error, 1)
+	go func() {
+		reading <- t.primary.SQL(ctx, "USE shop", "BEGIN", "SELECT 1 FROM skus, orders, order_lines, movements LIMIT 1", "DO SLEEP(20)", "ROLLBACK")
+	}()
+	shopclient.Pause(ctx, time.Second)
+	return errors.Join(t.Upgrade(ctx), <-reading)
+}
+
+func isDeadlock(err error) bool { return err != nil && strings.Contains(err.Error(), "Error 1213 ") }
 
 // deadlock locks the rows of carts in the opposite order, for a second. Its transactions have written more rows than a
 // shop's, so that MySQL rolls back the shop's.
@@ -341,7 +428,7 @@ func deadlock(ctx context.Context, t *target) error {
 		err := t.primary.SQL(ctx, "BEGIN", "INSERT INTO shop.buyers (buyer) VALUES "+strings.Join(rows, ","),
 			"SELECT name FROM shop.skus WHERE name = '"+t.SKUs.Hot+"' FOR UPDATE", "DO SLEEP(0.02)",
 			"SELECT name FROM shop.skus WHERE name = '"+t.SKUs.Cold+"' FOR UPDATE", "ROLLBACK")
-		if err != nil && !strings.Contains(err.Error(), "Error 1213 ") {
+		if err != nil && !isDeadlock(err) {
 			return err
 		}
 	}

@@ -67,7 +67,7 @@ func (r *runner) open(ctx context.Context, settings system.Settings) error {
 
 // runHistory runs one history of a fault. The seed fixes the random choices, but not their timing.
 func (r *runner) runHistory(ctx context.Context, f fault, seed uint64) (*history.History, error) {
-	settings := system.Settings{Kind: f.on, Strategies: r.strategies, Unnoticed: f.means == unnoticed, ClocksApart: f.means == clocksApart}
+	settings := system.Settings{Kind: f.on, Strategies: r.strategies, Unnoticed: f.means == unnoticed, ClocksApart: f.means == clocksApart, Older: f.means == upgrades}
 	if err := r.open(ctx, settings); err != nil {
 		return nil, err
 	}
@@ -75,13 +75,13 @@ func (r *runner) runHistory(ctx context.Context, f fault, seed uint64) (*history
 	name := fmt.Sprint("h", r.begun)
 	skus := history.SKUs{Deep: name + "-deep", Hot: name + "-hot", Cold: name + "-cold", Few: name + "-few"}
 	h := &history.History{
-		Fault: f.name, Seed: seed, Settings: settings, Name: name, SKUs: skus,
+		Fault: f.name, Seed: seed, Settings: settings, Name: name, SKUs: skus, Answered: f.means == answered,
 		LockAlone: f.means == lockAlone && f.on != system.Embedded, // in SQLite, a batch waits for its leases as the only writer
 	}
 	if err := r.run(ctx, f, h); err != nil {
 		return nil, errors.Join(fmt.Errorf("%s, seed %d: %w", f.name, seed, err), r.close())
 	}
-	if len(h.Violations) > 0 || f.means == loses { // the system may be left in any state
+	if len(h.Violations) > 0 || f.means == loses || f.means == upgrades { // the system may be left in any state
 		return h, r.close()
 	}
 	return h, nil
@@ -96,7 +96,7 @@ func (r *runner) run(ctx context.Context, f fault, h *history.History) error {
 	}
 	dice := rand.New(rand.NewPCG(h.Seed, 0xfa017))
 	target := &target{System: r.system, History: h, dice: dice, victim: r.system.Shops[dice.IntN(system.Instances)]}
-	clients := &traffic.Traffic{History: h, Shops: r.system.Shops, Buyers: r.buyers, ForgetKey: r.mistake.name == keyForgotten}
+	clients := &traffic.Traffic{History: h, Shops: r.system.Shops, Buyers: r.buyers, ForgetKey: r.mistake.name == keyForgotten, Unpaid: f.means == upgrades}
 	h.Begin()
 	end := clients.Start(ctx)
 	err := target.breakAndHeal(ctx, f)

@@ -38,6 +38,9 @@ func All() []Check {
 		{"porcupine", "the answers about one SKU are all true in some sequence (linearizability)", linearizable},
 		{"recovery", "each shop sells again within 5 s of another server's takeover, and of the healed fault", recovery},
 		{"waits", "a shop by lanes or batch answers within 2 s where nothing fails but the lock or a shop that holds leases", waits},
+		{"sales", "no time without a sale takes longer than the fault permits", sales},
+		{"locks", "a request that needs a row that another session has locked waits until the lock ends", locks},
+		{"answered", "behind a global read lock, every request gets an HTTP answer, and no connections pile up in MySQL", answered},
 		{"unnoticed", "with a rolling restart, and with nothing broken, no request fails and none has to be repeated", unnoticed},
 		{"audit", "the shop's own audit finds no difference, and the levels that are in the rows", audit},
 	}
@@ -48,6 +51,9 @@ const (
 	never      = time.Duration(math.MaxInt64) // later than the end of any history
 	within     = 5 * time.Second              // in which each shop must sell after a healed fault or a takeover
 	judgeLimit = 5 * time.Second              // of a search; a longer search is no violation
+
+	// maxConns limits the connections to MySQL: a client waits for one, and each shop and this process have a few more.
+	maxConns = 36
 
 	// longest limits a request to a shop that does not depend on the lock. A shop by lanes may wait half a second to
 	// release leases, and half a second for the next leases; the rest is for a busy machine.
@@ -371,6 +377,34 @@ func waits(r *record) {
 				r.broken("shop %d, by %s, took %v: %v", request.Shop+1, by, took.Round(time.Millisecond), o)
 			}
 		}
+	}
+}
+
+func sales(r *record) {
+	if r.MaxGap > 0 && r.Gap > r.MaxGap {
+		r.broken("no sale of %s for %v, from %v on: want %v at most", cmp.Or(r.GapOf, "any SKU"), r.Gap, r.BeforeGap, r.MaxGap)
+	}
+}
+
+func locks(r *record) {
+	waited := func(o history.Operation) bool {
+		return strings.HasPrefix(o.Buyer, r.Locked) && o.Sent() < r.Healed-longest && o.Last().Answered > r.Healed-longest/4
+	}
+	if r.Locked != "" && !slices.ContainsFunc(r.Operations, waited) {
+		r.broken("no request of %s... waited until the lock ended", r.Locked)
+	}
+}
+
+func answered(r *record) {
+	for _, o := range r.Operations {
+		for _, request := range o.Requests {
+			if r.Answered && !strings.ContainsAny(request.Answer[:1], "2345") {
+				r.broken("shop %d gave no answer for %v (%s): %v", request.Shop+1, request.Answered-request.Sent, request.Answer, o)
+			}
+		}
+	}
+	if r.MySQLConns > maxConns {
+		r.broken("MySQL had %d connections, want %d at most", r.MySQLConns, maxConns)
 	}
 }
 

@@ -115,8 +115,14 @@ type History struct {
 	Ended      time.Duration    `json:"ended_ns"`    // when clients stopped beginning operations
 	Gap        time.Duration    `json:"gap_ns"`      // the longest time without an acknowledged order, during and after the fault
 	BeforeGap  time.Duration    `json:"-"`           // when the last order before it was acknowledged
+	GapOf      string           `json:"-"`           // the SKU or the strategy without an order, with Each
+	Each       string           `json:"each"`        // Gap is the longest one of each "SKU", or of each "shop" by lanes or batch
+	MaxGap     time.Duration    `json:"max_gap_ns"`  // the longest Gap that the fault permits; 0: any
 	Sold       int              `json:"orders"`      // acknowledged orders
 	LockAlone  bool             `json:"lock_alone"`  // only the lock, or a shop that holds leases, is broken; not on SQLite
+	Answered   bool             `json:"answered"`    // each request must get an answer, for which clients wait long enough
+	Locked     string           `json:"locked"`      // prefix of the buyers whose requests need a row that another session locks
+	MySQLConns int              `json:"mysql_conns"` // maximum of the connections to MySQL; 0: not counted
 	Undecided  bool             `json:"undecided"`   // Porcupine's search took too long
 	Findings   []string         `json:"-"`           // of the shop's own audit, at the end
 	Refused    map[string]bool  `json:"-"`           // ids of payments that the operator must refund
@@ -186,19 +192,38 @@ func (h *History) End() {
 	slices.SortStableFunc(h.Operations, func(a, b Operation) int { return cmp.Compare(a.Sent(), b.Sent()) })
 	sales := h.Sales()
 	h.Sold = len(sales)
-	for i, o := range sales {
-		next := h.Ended
-		if i+1 < len(sales) {
-			next = sales[i+1].Last().Answered
+	last := map[string]time.Duration{} // acknowledged order of each group
+	next := func(group string, at time.Duration) {
+		if at > h.Broken && at-last[group] > h.Gap {
+			h.Gap, h.BeforeGap, h.GapOf = at-last[group], last[group], group
 		}
-		if at := o.Last().Answered; next > h.Broken && next-at > h.Gap {
-			h.Gap, h.BeforeGap = next-at, at
+		last[group] = at
+	}
+	for _, o := range sales {
+		for _, group := range h.groups(o) {
+			next(group, o.Last().Answered)
 		}
+	}
+	for group := range last {
+		next(group, h.Ended)
 	}
 	h.Recovery = cmp.Or(h.SoldSince(h.Healed), h.Ended) - h.Healed
 	if h.Replaced > 0 {
 		h.Recovery = max(h.Recovery, cmp.Or(h.SoldSince(h.Replaced), h.Ended)-h.Replaced)
 	}
+}
+
+// groups returns the SKUs or the shop of an order, depending on Each. A shop by redis waits for the leases of the others.
+func (h *History) groups(o Operation) (names []string) {
+	switch shop := o.Last().Shop; {
+	case h.Each == "SKU":
+		return slices.DeleteFunc(h.SKUs.All(), func(sku string) bool { return o.Units(sku) == 0 })
+	case h.Each == "shop" && h.Strategies[shop] == "redis":
+		return nil
+	case h.Each == "shop":
+		return []string{h.Strategies[shop]}
+	}
+	return []string{""}
 }
 
 // Books are the shop's rows of a history's SKUs and buyers, read in one transaction.

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"net/http"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -52,6 +53,7 @@ type Settings struct {
 	Strategies  [Instances]string `json:"strategies"`   // of the shops
 	Unnoticed   bool              `json:"unnoticed"`    // no request may fail; on a busy machine, the default time limits break no lease
 	ClocksApart bool              `json:"clocks_apart"` // the shops' clocks differ: the program reads ClockVariable
+	Older       bool              `json:"older"`        // the shops and the schema are of an older version, until Upgrade
 }
 
 // System has the running shops and servers. One goroutine breaks it; clients may use the shops meanwhile.
@@ -63,6 +65,8 @@ type System struct {
 	Redis      Server // nil for Sentinel and Cluster
 	Group      *testserver.MySQLGroup
 	RedisGroup *testserver.RedisGroup // of Sentinel and Cluster
+
+	program shops.Program
 
 	dir string          // has the program, and the SQLite file
 	ctx context.Context //nolint:containedctx // of Close, which an interrupt does not end
@@ -84,21 +88,27 @@ func Open(ctx context.Context, changed overlay.Overlay, settings Settings) (*Sys
 	}
 	s := &System{Settings: settings, dir: dir, ctx: context.WithoutCancel(ctx)}
 	s.Later(func() error { return os.RemoveAll(dir) })
-	program := shops.Program{File: filepath.Join(dir, "shop"), Keys: shopclient.NewKeys()}
+	s.program = shops.Program{File: filepath.Join(dir, "shop"), Keys: shopclient.NewKeys()}
 	list, err := changed.Write(dir)
 	if err == nil {
-		err = shops.Build(ctx, "", "cmd/shop", program.File, "-overlay", list)
+		err = shops.Build(ctx, "", "cmd/shop", s.program.File, "-overlay", list)
+	}
+	program := s.program
+	if err == nil && settings.Older {
+		program.File += "-older"
+		err = buildOlder(ctx, dir, program.File)
 	}
 	// Orders expire within a history, and clients have time to notice that an instance is about to end.
-	flags := []string{"--log-level=error", "--reconcile-at=off", "--pay-within=1s", "--pay-extension=" + PayExtension.String(), "--rate-limit=100000"}
+	// They are no flags, because an older version does not know all of them.
+	env := []string{"SHOP_LOG_LEVEL=error", "SHOP_RECONCILE_AT=off", "SHOP_PAY_WITHIN=1s", "SHOP_PAY_EXTENSION=" + PayExtension.String(), "SHOP_RATE_LIMIT=100000"}
 	if settings.Unnoticed {
-		flags = append(flags, "--drain-delay=2s")
+		env = append(env, "SHOP_DRAIN_DELAY=2s")
 	} else {
-		flags = append(flags, "--drain-delay=300ms", "--drain=5s", "--lock-wait=4s", "--lock-ttl="+LockTTL.String())
+		env = append(env, "SHOP_DRAIN_DELAY=300ms", "SHOP_DRAIN=5s", "SHOP_LOCK_WAIT=4s", "SHOP_LOCK_TTL="+LockTTL.String())
 	}
 	opens := []func(context.Context) error{s.openDatabase, s.openRedis}
 	for _, strategy := range settings.Strategies {
-		shop := &Shop{program: program, flags: append(slices.Clip(flags), "--strategy="+strategy)}
+		shop := &Shop{program: program, env: append(slices.Clip(env), "SHOP_STRATEGY="+strategy)}
 		s.Shops, opens = append(s.Shops, shop), append(opens, shop.Start)
 	}
 	for _, open := range opens {
@@ -147,8 +157,34 @@ func (s *System) openDatabase(ctx context.Context) (err error) {
 	}
 	s.Later(database.Close)
 	s.DB = database.DB()
+	if s.Older {
+		return s.Shops[0].program.Migrate(ctx, s.Shops[0].env)
+	}
 	_, err = database.Migrate(ctx)
 	return err
+}
+
+// Upgrade migrates the schema of the older version. Shops that start from then on are of this version.
+func (s *System) Upgrade(ctx context.Context) error {
+	for _, shop := range s.Shops {
+		shop.program = s.program
+	}
+	return s.program.Migrate(ctx, s.Shops[0].env)
+}
+
+// ErrNoHistory means that there is no Git history to build the older version from.
+var ErrNoHistory = errors.New("this checkout has no history of the newest migration")
+
+// buildOlder builds the shop of the commit before the newest migration was added.
+func buildOlder(ctx context.Context, dir, file string) error {
+	const unpack = `cd "$(go list -m -f '{{.Dir}}' example.com/shop)" &&
+		added=$(git log -1 --diff-filter=A --format=%H -- internal/store/migrations) &&
+		git archive --output="$0.tar" "$added^" && mkdir "$0" && tar -xf "$0.tar" -C "$0"`
+	checkout := filepath.Join(dir, "older")
+	if out, err := exec.CommandContext(ctx, "sh", "-c", unpack, checkout).CombinedOutput(); err != nil {
+		return fmt.Errorf("%w: %w: %s", ErrNoHistory, err, out)
+	}
+	return shops.Build(ctx, checkout, "cmd/shop", file)
 }
 
 // openMySQL starts the database servers of the kind, with a link from each shop to each of them. It returns a data source
@@ -183,7 +219,7 @@ func (s *System) openMySQL(ctx context.Context) (dsn string, err error) {
 		if err != nil {
 			return "", err
 		}
-		shop.SQL, shop.env = links, append(shop.env, "SHOP_MYSQL="+linked+"&innodb_lock_wait_timeout=1")
+		shop.SQL, shop.env = links, append(shop.env, "SHOP_MYSQL="+linked)
 	}
 	return dsn, nil
 }
@@ -271,8 +307,8 @@ type Shop struct {
 	// Process is nil while clients avoid the shop. They still try to reach a killed or paused process.
 	Process atomic.Pointer[shops.Process]
 
-	program    shops.Program
-	env, flags []string
+	program shops.Program
+	env     []string
 }
 
 // Client returns a client of the shop, or nil while clients avoid the shop.
@@ -286,7 +322,7 @@ func (s *Shop) Client(conns *http.Client) *shopclient.Client {
 // Start starts the process, and returns when it serves.
 func (s *Shop) Start(ctx context.Context) error {
 	env := append(slices.Clip(s.env), fmt.Sprintf("%s=%.0f", ClockVariable, s.Clock.Seconds()))
-	process, err := s.program.Start(ctx, Instances, env, s.flags...)
+	process, err := s.program.Start(ctx, Instances, env)
 	if err == nil {
 		s.Process.Store(process)
 	}

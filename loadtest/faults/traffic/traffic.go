@@ -25,7 +25,7 @@ const (
 	fewBuyers = 4 // more buyers would make more sequences of events than Porcupine can try
 
 	requestLimit = 3 * time.Second  // after which the outcome is unknown, and the client asks again
-	patientLimit = 20 * time.Second // of patient clients
+	patientLimit = 40 * time.Second // of patient clients: longer than a shop takes to answer
 	settleLimit  = 40 * time.Second // for the last answers after the end of the traffic
 	restockEvery = 150 * time.Millisecond
 	forgetEvery  = 400 * time.Millisecond // shortest time between two forgotten orders of a buyer, who may have ten pending
@@ -48,6 +48,7 @@ type Traffic struct {
 	Shops     []*system.Shop
 	Buyers    int  // of Deep, Hot and Cold; further buyers want Few or Deep alone, or pay late
 	ForgetKey bool // a mistake: a repeated request has a new idempotency key
+	Unpaid    bool // clients cancel instead of paying, because the shops may be older than payments
 
 	conns *http.Client
 	turns atomic.Int64 // number of requests, which go to the shops in turn
@@ -56,14 +57,13 @@ type Traffic struct {
 // Start sends requests until end is called, which waits for the last answers.
 func (t *Traffic) Start(ctx context.Context) (end func()) {
 	limit := requestLimit
-	if t.History.Unnoticed {
+	if t.History.Unnoticed || t.History.Answered {
 		limit = patientLimit
 	}
-	skus := t.History.SKUs
 	works := slices.Concat(
 		slices.Repeat([]func(*client){(*client).shop}, t.Buyers),
 		slices.Repeat([]func(*client){(*client).takeFew}, fewBuyers),
-		[]func(*client){func(c *client) { c.take(skus.Deep) }, (*client).payLate, (*client).restock})
+		[]func(*client){(*client).buyOnce, (*client).payLate, (*client).restock})
 	t.conns = shopclient.NewConnections(len(works), limit)
 	asking, cancel := context.WithCancel(ctx)
 	var running sync.WaitGroup
@@ -152,11 +152,17 @@ func (c *client) takeFew() {
 	shopclient.Pause(c.asking, 30*time.Millisecond)
 }
 
+// buyOnce buys as a buyer who has no other order.
+func (c *client) buyOnce() {
+	c.name = fmt.Sprintf("%s-new-%d", c.History.Name, c.keys)
+	c.take(c.History.SKUs.Deep)
+}
+
 // take buys a unit, and gives it back.
 func (c *client) take(sku string) {
 	switch o := c.buy(shopclient.Line{SKU: sku, Units: 1}); {
 	case o.Outcome != history.Placed:
-	case c.dice.IntN(4) == 0:
+	case !c.Unpaid && c.dice.IntN(4) == 0:
 		c.insist(about(history.Release, o))
 	default:
 		c.cancel(o)
@@ -177,7 +183,7 @@ func (c *client) payLate() {
 
 // extend extends the hold of some orders. It reports whether the order can still be paid.
 func (c *client) extend(placed history.Operation) (held history.Operation, ok bool) {
-	if c.dice.IntN(6) > 0 {
+	if c.Unpaid || c.dice.IntN(6) > 0 {
 		return placed, true
 	}
 	o := c.insist(about(history.Extend, placed))
@@ -188,6 +194,10 @@ func (c *client) extend(placed history.Operation) (held history.Operation, ok bo
 // pay pays for an order. A provider may also repeat its report, charge twice, take a wrong amount, or report a failed
 // payment. Its messages come in any order, and some at once.
 func (c *client) pay(o history.Operation) {
+	if c.Unpaid {
+		c.cancel(o)
+		return
+	}
 	payment := about(history.Pay, o)
 	payment.PaymentID, payment.Amount = "pi-"+o.Key, o.Amount
 	messages := []history.Operation{payment}
