@@ -12,8 +12,13 @@ import (
 	"example.com/shop/internal/stock"
 )
 
-// OwnWord begins the id of the payment that is recorded when a buyer pays without a payment service; the order's id follows.
+// OwnWord begins the id of the payment that the shop itself records; the order's id follows.
 const OwnWord = "buyer:"
+
+// OwnPayment returns the payment that the shop records for a free order, or if the buyer pays without a payment service.
+func (o Order) OwnPayment() Payment {
+	return Payment{ID: OwnWord + o.ID, OrderID: o.ID, Amount: o.Total}
+}
 
 // Payment is a payment of a buyer for an order, as the payment provider reports it. It is on record for ever, under the
 // provider's id, because providers repeat their reports for days. Its JSON is what the API shows.
