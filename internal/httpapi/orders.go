@@ -83,7 +83,6 @@ func (a *api) takePayment(c *call) (int, any, error) {
 		PaymentID string      `json:"payment_id"`
 		Amount    stock.Money `json:"amount"`
 	}
-	body.Amount.Minor = -1 // refuses a missing amount; 0 is an amount
 	if err := decode(c, &body); err != nil {
 		return 0, nil, err
 	}

@@ -65,8 +65,8 @@ func (p Payment) validate() error {
 	switch {
 	case strings.HasPrefix(p.ID, OwnWord):
 		return ErrPayment.with("payment_id: ids that begin with %q are the shop's own", OwnWord)
-	case p.Amount.Minor < 0:
-		return ErrPayment.with("amount: want 0 or more minor units")
+	case p.Amount.Minor < 1: // a free order is already paid
+		return ErrPayment.with("amount: want 1 or more minor units")
 	case !stock.ValidCurrency(p.Amount.Currency):
 		return ErrPayment.with("amount: currency: want three capital letters (ISO 4217)")
 	}

@@ -373,7 +373,7 @@ func TestService_Place_free(t *testing.T) {
 				_, err = b.Cancel(t.Context(), payment(o))
 				wantErr(t, "cancel", err, order.ErrState)
 				_, err = b.TakePayment(t.Context(), pays("pi-"+o.ID, o))
-				wantErr(t, "payment", err, order.ErrAlreadyPaid)
+				wantErr(t, "payment of 0, which could not be refunded", err, order.ErrPayment)
 				b.wantEnd(t, o, order.Paid, pin, stock.Level{Supplied: 10, Available: 8, Sold: 2})
 				b.wantRefused(t, buy("over "+s.Name, pin, 2), order.ErrPurchaseLimit, "1 of them left to buy")
 
