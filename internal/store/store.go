@@ -92,22 +92,18 @@ type diskFull struct {
 	at  time.Time
 }
 
-// fullFor is the time for which a full disk is remembered. It must exceed the time between two readiness checks.
-const fullFor = 10 * time.Second
-
 // Writable returns nil if the database accepts the writes of an order, or an error with the server's own words. It has a
-// connection of its own: waiting behind thousands of orders, a busy instance would look like a broken one. For fullFor after
-// a transaction that found the disk full, it returns the error of that transaction.
+// connection of its own: waiting behind thousands of orders, a busy instance would look like a broken one. For ten
+// seconds after a transaction that found the disk full, it returns the error of that transaction.
 func (s *Store) Writable(ctx context.Context) error {
 	_, _, err := s.Primary()
-	if full := s.full.Load(); err == nil && full != nil && time.Since(full.at) < fullFor {
+	if full := s.full.Load(); err == nil && full != nil && time.Since(full.at) < 10*time.Second {
 		err = full.err
 	}
-	switch {
-	case err != nil:
-	case s.sqlite: // the start has migrated the file
+	if err == nil {
 		err = s.checkFile()
-	default:
+	}
+	if err == nil && !s.sqlite { // the start has migrated the file
 		err = s.tryWrites(ctx)
 	}
 	return failed(withCause(ctx, err), "%s", s.name)
