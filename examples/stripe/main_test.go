@@ -184,7 +184,9 @@ func TestService(t *testing.T) {
 		s.wantRefunds(t, "pi_foreign")
 		s.send(t, refund("evt_foreign", stripe.EventTypeRefundFailed, "pi_unknown", "failed"), http.StatusOK)
 		s.send(t, refund("evt_no_intent", stripe.EventTypeRefundFailed, "", "failed"), http.StatusOK)
-		s.send(t, []byte(`{"id":"evt_empty","object":"event","type":"payment_intent.succeeded"}`), http.StatusOK)
+		for _, live := range []string{"", `,"livemode":true`} {
+			s.send(t, []byte(`{"id":"evt_empty","object":"event","type":"payment_intent.succeeded"`+live+`}`), http.StatusOK)
+		}
 
 		order := s.order(t)
 		s.send(t, intent("evt_created", stripe.EventTypePaymentIntentCreated, "pi_created", order, 0), http.StatusOK)

@@ -66,7 +66,7 @@ func (s *service) webhook(w http.ResponseWriter, r *http.Request) {
 		webhook.ConstructEventOptions{IgnoreAPIVersionMismatch: true}) // the comment on object says why
 	if err != nil {
 		s.log.Warn("an event is refused", "error", err)
-		http.Error(w, "the event has no valid signature", http.StatusBadRequest)
+		http.Error(w, "the event has no valid signature, or is a thin event", http.StatusBadRequest)
 		return
 	}
 	ctx, cancel := context.WithTimeout(r.Context(), eventTimeout)
@@ -82,6 +82,9 @@ func (s *service) webhook(w http.ResponseWriter, r *http.Request) {
 func (s *service) handle(ctx context.Context, event stripe.Event) error {
 	log := s.log.With("event", event.ID, "type", event.Type)
 	switch {
+	case event.Data == nil:
+		log.Warn("the event has no data")
+		return nil
 	case event.Account != "":
 		log.Warn("not the shop's: the event of a connected account", "account", event.Account)
 		return nil
@@ -89,9 +92,6 @@ func (s *service) handle(ctx context.Context, event stripe.Event) error {
 		return errors.New("the event is of live mode, and STRIPE_SECRET_KEY of test mode")
 	case s.live && !event.Livemode:
 		log.Warn("no money: the event is of test mode, and STRIPE_SECRET_KEY of live mode")
-		return nil
-	case event.Data == nil:
-		log.Warn("the event has no data")
 		return nil
 	}
 	var o object
