@@ -158,11 +158,13 @@ func CheckKey(key string) error {
 	return nil
 }
 
-// CheckBuyer returns ErrBuyer unless a name has 1 to 64 letters, digits, '.', '_', '@', '-', the first a letter or digit.
+// BuyerRule says which names a buyer may have.
+const BuyerRule = "1 to 64 letters, digits, '.', '_', '@', '-', the first a letter or a digit"
+
+// CheckBuyer returns ErrBuyer unless a name follows BuyerRule.
 func CheckBuyer(name string) error {
 	if !buyerRule.MatchString(name) {
-		return &Error{Code: ErrBuyer.Code, Text: fmt.Sprintf(
-			"invalid buyer %.80q: want 1 to 64 letters, digits, '.', '_', '@', '-', the first a letter or a digit", name)}
+		return &Error{Code: ErrBuyer.Code, Text: fmt.Sprintf("invalid buyer %.80q: want "+BuyerRule, name)}
 	}
 	return nil
 }
