@@ -117,8 +117,9 @@ func (s *Store) Refunded(ctx context.Context, id string) (order.Payment, error) 
 	if s.sqlite {
 		onRecord = "ON CONFLICT DO UPDATE SET"
 	}
-	return s.noteRefund(ctx, id, "INSERT INTO payments (id, order_id, amount_minor, currency, refusal, created_at, refunded_at) VALUES (?, '', 0, '', '"+
-		order.ErrAlreadyRefunded.Code+"', "+s.clock+", "+s.clock+") "+onRecord+" refunded_at = COALESCE(refunded_at, "+s.clock+")")
+	return s.noteRefund(ctx, id, "INSERT INTO payments (id, order_id, amount_minor, currency, refusal, created_at, refunded_at) "+
+		"VALUES (?, '', 0, '', '"+order.ErrAlreadyRefunded.Code+"', "+s.clock+", "+s.clock+") "+
+		onRecord+" refunded_at = COALESCE(refunded_at, "+s.clock+")")
 }
 
 // RefundFailed takes back what Refunded has noted, and returns the payment, or order.ErrNoPayment if no payment has this id.
