@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+	"time"
 
 	gocmp "github.com/google/go-cmp/cmp"
 
@@ -241,5 +242,36 @@ func TestBatch_ends(t *testing.T) {
 		_, _, err := g.Place(t.Context(), purchase("bob", "key", "mug", 1))
 		wantErr(t, "closed", err, lock.ErrClosed)
 		g.audit(t, "")
+	})
+}
+
+// "After the decision, the buyer waits for the outcome, for two seconds at most": a caller whose time is over gets an answer
+// although the transaction stands still. The same request learns the outcome later.
+func TestBatch_standsStill(t *testing.T) {
+	t.Parallel()
+	storetest.Each(t, func(t *testing.T, db *store.Store) {
+		b := setup(t, db, byLanes)
+		b.supply(t, "mug", 2)
+		old := b.place(t, "old", "mug", 1)
+		gate := make(chan struct{})
+		b.spy.beforeCommit = func() { <-gate }
+		over, cancel := context.WithTimeout(t.Context(), time.Millisecond)
+		defer cancel()
+		_, _, err := b.Place(over, buy("key", "mug", 1))
+		wantErr(t, "order", err, order.ErrUnknownOutcome)
+		ending := order.Ending{Order: old, As: order.Paid}
+		if !db.IsSQLite() { // whose only writer stands still
+			b.lanes.End(over, &ending)
+			wantErr(t, "payment", ending.Err, order.ErrUnknownOutcome)
+		}
+		close(gate)
+		again, replayed, err := b.Place(t.Context(), buy("key", "mug", 1))
+		if err != nil || !replayed || again.Status != order.Pending {
+			t.Errorf("again: %+v, replayed %v, %v", again, replayed, err)
+		}
+		if _, err := b.Pay(t.Context(), payment(old)); err != nil {
+			t.Error(err)
+		}
+		b.audit(t, "")
 	})
 }

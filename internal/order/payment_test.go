@@ -448,7 +448,7 @@ type recording struct {
 	then func()
 }
 
-func (r recording) RecordPayments(all ...order.Payment) (map[string]order.Payment, error) {
+func (r recording) RecordPayments(all ...order.Payment) (map[string]order.Payment, []string, error) {
 	defer r.then()
 	return r.Tx.RecordPayments(all...)
 }
