@@ -106,7 +106,7 @@ func (s *Seller) stays(r *request, orders map[string]order.Found) bool {
 	e.Order, e.Now = found.Order, found.Status
 	if !found.Locked {
 		if !e.NoWait {
-			r.alone, r.next = true, &s.behind
+			r.next = &s.behind
 		}
 		return false
 	}
@@ -154,7 +154,7 @@ func (s *Seller) recordPayments(tx order.Tx, b *batch) error {
 		before, repeated := known[e.Payment.ID]
 		switch {
 		case slices.Contains(others, r.payment().ID):
-			r.alone, r.next = true, &s.behind
+			r.next = &s.behind
 		case !repeated:
 		case before.OrderID == e.Payment.OrderID && before.Amount == e.Payment.Amount:
 			e.Payment.Refusal, e.Moved, e.Now = before.Refusal, false, e.Order.Status
