@@ -267,7 +267,6 @@ func TestBatch_standsStill(t *testing.T) {
 			wantErr(t, "payment", ending.Err, order.ErrUnknownOutcome)
 		}
 		close(gate)
-		b.spy.beforeCommit = nil
 		_, _, err = b.Place(t.Context(), buy("key", "mug", 1))
 		wantErr(t, "order again", err, nil)
 		b.wantLevel(t, "mug", 1, 1)
