@@ -42,14 +42,11 @@ Examples:
 }
 
 func (a *auditCommand) Run(ctx context.Context, p *program) error {
-	database, err := p.open(ctx, false, a.DatabaseSettings)
+	database, err := p.open(ctx, false, a.DatabaseSettings, app.UpToDate)
 	if err != nil {
 		return err
 	}
 	defer database.Close()
-	if err := app.UpToDate(ctx, database); err != nil {
-		return err
-	}
 	audit := a.asLines
 	if a.JSON {
 		audit = a.asJSON

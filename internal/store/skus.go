@@ -3,11 +3,14 @@ package store
 import (
 	"cmp"
 	"context"
+	"database/sql"
 	"errors"
 	"fmt"
 	"slices"
+	"time"
 
 	"gorm.io/gorm"
+	"gorm.io/gorm/clause"
 
 	"example.com/shop/internal/order"
 	"example.com/shop/internal/stock"
@@ -72,35 +75,122 @@ func (s *Store) Create(ctx context.Context, skus ...stock.SKU) error {
 }
 
 // SetLimitPerBuyer sets the number of units of a SKU that a buyer may have, 0 for no limit, and returns the SKU after
-// the change. Existing orders stay, and count: the units of each buyer are added up again, and no order of the SKU is
-// placed meanwhile. Nothing was changed after order.ErrUnknownSKU, or stock.ErrInvalid for a limit that
-// stock.CheckLimit refuses. After order.ErrUnknownOutcome, repeating the call is safe.
+// the change. Existing orders stay, and count. If the SKU had no limit, the units of each buyer are added up, while the
+// SKU is for sale without a limit. Nothing was changed after order.ErrUnknownSKU, or stock.ErrInvalid for a limit that
+// stock.CheckLimit refuses. After another error, the SKU may be without a limit; repeating the call is safe. If two calls
+// overlap, the earlier call returns order.ErrBusy.
 func (s *Store) SetLimitPerBuyer(ctx context.Context, sku string, perBuyer int64) (after stock.SKU, err error) {
 	if err := stock.CheckLimit(perBuyer); err != nil {
 		return stock.SKU{}, fmt.Errorf("sku %q: %w", sku, err)
 	}
-	seen := s.changes()
-	err = s.inTx(ctx, func(t *tx) error {
-		if err := mustMatch(t.db, order.ErrUnknownSKU, "UPDATE skus SET limit_per_buyer = ? WHERE name = ?", perBuyer, sku); err != nil {
-			return err
-		}
-		if err := t.db.Exec("DELETE FROM buyer_units WHERE sku = ?", sku).Error; err != nil {
-			return err
-		}
-		if err := t.db.Exec(countUnits, sku).Error; err != nil {
-			return err
-		}
-		after, err = readSKU(t.db, sku)
+	seen, needed, c := s.changes(), false, recount{sku, time.Now().UnixNano()}
+	err = s.inTx(ctx, func(t *tx) (err error) {
+		needed, err = c.begin(t, perBuyer)
 		return err
 	})
+	if err == nil && needed && perBuyer > 0 {
+		err = s.countUnits(ctx, c)
+	}
+	if err == nil && needed {
+		err = s.inTx(ctx, func(t *tx) error { return c.end(t, perBuyer) })
+	}
+	if err == nil {
+		after, err = readSKU(s.db.WithContext(ctx), sku)
+	}
 	return after, s.confirm(ctx, seen, explain(ctx, fmt.Sprintf("limit sku %q per buyer", sku), err))
 }
 
-// countUnits adds up the units of a limited SKU for each buyer. The SKU's row is locked: no order of it begins or ends.
-const countUnits = `
-	INSERT INTO buyer_units SELECT l.sku, o.buyer, SUM(l.units)
-	FROM skus AS s JOIN order_lines AS l ON l.sku = s.name JOIN orders AS o ON o.id = l.order_id
-	WHERE s.name = ? AND s.limit_per_buyer > 0 AND o.status IN ('pending', 'paid') GROUP BY l.sku, o.buyer`
+// recount counts the units of each buyer of a SKU that gets a limit, or deletes the counts of a SKU that loses its limit.
+// From begin to end, buyer_units has a row of the SKU without a buyer: the audit does not compare the counts, and the next
+// change of the limit counts again.
+type recount struct {
+	sku string
+	id  int64 // in that row; a later recount replaces it
+}
+
+// begin sets the limit if the counts can stay. Otherwise it removes the limit, so that orders leave the counts alone.
+func (c recount) begin(t *tx, perBuyer int64) (needed bool, err error) {
+	before, err := readSKU(t.db.Clauses(clause.Locking{Strength: clause.LockingStrengthUpdate}), c.sku)
+	if err != nil {
+		return false, err
+	}
+	err = t.db.Raw("SELECT COUNT(*) > 0 FROM buyer_units WHERE sku = ? AND buyer = ''", c.sku).Row().Scan(&needed)
+	if err != nil {
+		return false, err
+	}
+	if !needed && (before.LimitPerBuyer > 0) == (perBuyer > 0) {
+		return false, c.setLimit(t, perBuyer)
+	}
+	if err := t.db.Exec("REPLACE INTO buyer_units VALUES (?, '', ?)", c.sku, c.id).Error; err != nil {
+		return false, err
+	}
+	return true, c.setLimit(t, 0)
+}
+
+func (c recount) setLimit(t *tx, perBuyer int64) error {
+	return t.db.Exec("UPDATE skus SET limit_per_buyer = ? WHERE name = ?", perBuyer, c.sku).Error
+}
+
+// isLatest returns order.ErrBusy if a later recount has begun. Otherwise, none begins before t has ended.
+func (c recount) isLatest(t *tx) error {
+	return mustMatch(t.db, order.ErrBusy, "UPDATE buyer_units SET units = units WHERE sku = ? AND buyer = '' AND units = ?", c.sku, c.id)
+}
+
+// end sets the limit, and deletes what is not needed with it.
+func (c recount) end(t *tx, perBuyer int64) error {
+	if err := c.isLatest(t); err != nil {
+		return err
+	}
+	if err := t.db.Exec("DELETE FROM buyer_units WHERE sku = ? AND (buyer = '' OR ? = 0)", c.sku, perBuyer).Error; err != nil {
+		return err
+	}
+	return c.setLimit(t, perBuyer) // last, because it locks the row of the SKU
+}
+
+// countUnits makes orders count from one moment on, and adds the orders that existed at this moment. One statement reads
+// all of them from its snapshot. The row of the SKU is locked when the snapshot is taken, so that no order of the SKU begins
+// or ends, and free while the units are added. Until all units are added, the limit is the highest, which refuses no order.
+func (s *Store) countUnits(ctx context.Context, c recount) error {
+	conn, err := s.pool.Conn(ctx) // before the row is locked: the transactions that wait for the row may use up the pool
+	if err != nil {
+		return err
+	}
+	defer conn.Close()
+	var rows *sql.Rows
+	more := false
+	err = s.inTx(ctx, func(t *tx) (err error) {
+		if err := c.isLatest(t); err != nil {
+			return err
+		}
+		if err := t.db.Exec("DELETE FROM buyer_units WHERE sku = ? AND buyer > ''", c.sku).Error; err != nil { // of a recount that failed
+			return err
+		}
+		if err := c.setLimit(t, stock.MaxUnits); err != nil {
+			return err
+		}
+		rows, err = conn.QueryContext(ctx, `
+			SELECT o.buyer, CASE WHEN o.status IN ('pending', 'paid') THEN l.units ELSE 0 END
+			FROM order_lines AS l JOIN orders AS o ON o.id = l.order_id WHERE l.sku = ?`, c.sku)
+		more = err == nil && rows.Next() // with the first row, the snapshot is taken
+		return err
+	})
+	if rows == nil {
+		return err
+	}
+	defer rows.Close() // rows.Err returns its error
+	for more && err == nil {
+		bought := map[order.BuyerSKU]int64{}
+		for ; more && err == nil && len(bought) < 1_000; more = rows.Next() {
+			of, units := order.BuyerSKU{SKU: c.sku}, int64(0)
+			err = rows.Scan(&of.Buyer, &units)
+			bought[of] += units
+		}
+		if err == nil {
+			err = s.inTx(ctx, func(t *tx) error { return cmp.Or(c.isLatest(t), t.AddBought(bought)) })
+		}
+	}
+	return cmp.Or(err, rows.Err())
+}
 
 // Supply books a delivery: the units and their movement, both or neither. It returns the SKU after the delivery. A repeated
 // delivery changes nothing and returns the first result, with replayed true; with another number of units, it is
