@@ -60,7 +60,7 @@ func (m *migrateCommand) Run(ctx context.Context, p *program) error {
 	patience, cancel := context.WithTimeout(ctx, m.StartTimeout)
 	defer cancel()
 	applied, err := database.Migrate(ctx)
-	for pause := time.Second; errors.Is(err, order.ErrBusy); pause = min(2*pause, 8*time.Second) { // orders go on in the pause
+	for pause := time.Second; errors.Is(err, store.ErrTableInUse); pause = min(2*pause, 8*time.Second) { // orders go on in the pause
 		p.log.Warn("the schema cannot be changed yet", "again_in", pause, "error", err)
 		if order.Pause(patience, pause) != nil {
 			break
