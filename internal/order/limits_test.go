@@ -258,7 +258,7 @@ func TestService_Place_termsOfTheLockedRow(t *testing.T) {
 func TestStore_SetLimitPerBuyer_whileSelling(t *testing.T) {
 	t.Parallel()
 	storetest.EachServer(t, func(t *testing.T, kind storetest.Kind) {
-		database := kind.New(t, "")
+		database := kind.New(t, "wait_timeout=60")
 		b := setup(t, database.Migrated(t), byLanes)
 		b.supply(t, "mug", 1_000)
 		var open []order.Order

@@ -78,7 +78,7 @@ func TestStore_Audit_callbackFails(t *testing.T) {
 func TestStore_Audit_steps(t *testing.T) {
 	t.Parallel()
 	storetest.EachServer(t, func(t *testing.T, kind storetest.Kind) {
-		database := kind.New(t, "")
+		database := kind.New(t, "wait_timeout=60")
 		s := newShop(t, database.Migrated(t), 1_000, "mug", "hat")
 		s.mustPlace(t, draft("ann", "k1", "mug"))
 		steps := 0

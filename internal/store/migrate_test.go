@@ -154,7 +154,7 @@ func texts(t *testing.T, s *store.Store, query string, args ...any) (found []str
 func TestStore_Migrate_tableInUse(t *testing.T) {
 	t.Parallel()
 	storetest.EachServer(t, func(t *testing.T, kind storetest.Kind) {
-		database := kind.New(t, "")
+		database := kind.New(t, "wait_timeout=60")
 		s := newShop(t, database.Migrated(t), 10, "mug")
 		storetest.Exec(t, s.Store, "ALTER TABLE orders DROP COLUMN first_expiry", "DELETE FROM goose_db_version WHERE version_id = 3")
 		reader, err := s.DB().BeginTx(t.Context(), nil)

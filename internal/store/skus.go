@@ -88,11 +88,8 @@ func (s *Store) SetLimitPerBuyer(ctx context.Context, sku string, perBuyer int64
 		needed, err = c.begin(t, perBuyer)
 		return err
 	})
-	if err == nil && needed && perBuyer > 0 {
-		err = s.countUnits(ctx, c)
-	}
 	if err == nil && needed {
-		err = s.inTx(ctx, func(t *tx) error { return c.end(t, perBuyer) })
+		err = s.recount(ctx, c, perBuyer)
 	}
 	if err == nil {
 		after, err = readSKU(s.db.WithContext(ctx), sku)
@@ -101,7 +98,7 @@ func (s *Store) SetLimitPerBuyer(ctx context.Context, sku string, perBuyer int64
 }
 
 // recount counts the units of each buyer of a SKU that gets a limit, or deletes the counts of a SKU that loses its limit.
-// From begin to end, buyer_units has a row of the SKU without a buyer: the audit does not compare the counts, and the next
+// Until this is done, buyer_units has a row of the SKU without a buyer: the audit does not compare the counts, and the next
 // change of the limit counts again.
 type recount struct {
 	sku string
@@ -115,20 +112,14 @@ func (c recount) begin(t *tx, perBuyer int64) (needed bool, err error) {
 		return false, err
 	}
 	err = t.db.Raw("SELECT COUNT(*) > 0 FROM buyer_units WHERE sku = ? AND buyer = ''", c.sku).Row().Scan(&needed)
+	if err == nil && (needed || (before.LimitPerBuyer > 0) != (perBuyer > 0)) {
+		needed, perBuyer = true, 0
+		err = t.db.Exec("REPLACE INTO buyer_units VALUES (?, '', ?)", c.sku, c.id).Error
+	}
 	if err != nil {
 		return false, err
 	}
-	if !needed && (before.LimitPerBuyer > 0) == (perBuyer > 0) {
-		return false, c.setLimit(t, perBuyer)
-	}
-	if err := t.db.Exec("REPLACE INTO buyer_units VALUES (?, '', ?)", c.sku, c.id).Error; err != nil {
-		return false, err
-	}
-	return true, c.setLimit(t, 0)
-}
-
-func (c recount) setLimit(t *tx, perBuyer int64) error {
-	return t.db.Exec("UPDATE skus SET limit_per_buyer = ? WHERE name = ?", perBuyer, c.sku).Error
+	return needed, t.db.Exec("UPDATE skus SET limit_per_buyer = ? WHERE name = ?", perBuyer, c.sku).Error
 }
 
 // isLatest returns order.ErrBusy if a later recount has begun. Otherwise, none begins before t has ended.
@@ -136,21 +127,21 @@ func (c recount) isLatest(t *tx) error {
 	return mustMatch(t.db, order.ErrBusy, "UPDATE buyer_units SET units = units WHERE sku = ? AND buyer = '' AND units = ?", c.sku, c.id)
 }
 
-// end sets the limit, and deletes what is not needed with it.
-func (c recount) end(t *tx, perBuyer int64) error {
+// set deletes counts and sets the limit. It locks the row of the SKU last, because orders wait for the row.
+func (c recount) set(t *tx, without string, perBuyer int64) error {
 	if err := c.isLatest(t); err != nil {
 		return err
 	}
-	if err := t.db.Exec("DELETE FROM buyer_units WHERE sku = ? AND (buyer = '' OR ? = 0)", c.sku, perBuyer).Error; err != nil {
+	if err := t.db.Exec("DELETE FROM buyer_units WHERE sku = ? AND "+without, c.sku).Error; err != nil {
 		return err
 	}
-	return c.setLimit(t, perBuyer) // last, because it locks the row of the SKU
+	return t.db.Exec("UPDATE skus SET limit_per_buyer = ? WHERE name = ?", perBuyer, c.sku).Error
 }
 
-// countUnits makes orders count from one moment on, and adds the orders that existed at this moment. One statement reads
-// all of them from its snapshot. The row of the SKU is locked when the snapshot is taken, so that no order of the SKU begins
-// or ends, and free while the units are added. Until all units are added, the limit is the highest, which refuses no order.
-func (s *Store) countUnits(ctx context.Context, c recount) error {
+// recount makes orders count from one moment on, and adds the orders that existed at this moment. One statement reads all
+// of them from its snapshot. The row of the SKU is locked when the snapshot is taken, so that no order of the SKU begins or
+// ends, and free while the units are added. Until all units are added, the limit is the highest, which refuses no order.
+func (s *Store) recount(ctx context.Context, c recount, perBuyer int64) error {
 	conn, err := s.pool.Conn(ctx) // before the row is locked: the transactions that wait for the row may use up the pool
 	if err != nil {
 		return err
@@ -159,13 +150,10 @@ func (s *Store) countUnits(ctx context.Context, c recount) error {
 	var rows *sql.Rows
 	more := false
 	err = s.inTx(ctx, func(t *tx) (err error) {
-		if err := c.isLatest(t); err != nil {
-			return err
+		if perBuyer == 0 {
+			return c.set(t, "buyer > ''", 0)
 		}
-		if err := t.db.Exec("DELETE FROM buyer_units WHERE sku = ? AND buyer > ''", c.sku).Error; err != nil { // of a recount that failed
-			return err
-		}
-		if err := c.setLimit(t, stock.MaxUnits); err != nil {
+		if err := c.set(t, "buyer > ''", stock.MaxUnits); err != nil {
 			return err
 		}
 		rows, err = conn.QueryContext(ctx, `
@@ -174,13 +162,12 @@ func (s *Store) countUnits(ctx context.Context, c recount) error {
 		more = err == nil && rows.Next() // with the first row, the snapshot is taken
 		return err
 	})
-	if rows == nil {
-		return err
+	if rows != nil {
+		defer rows.Close() // rows.Err returns its error
 	}
-	defer rows.Close() // rows.Err returns its error
-	for more && err == nil {
+	for err == nil && more {
 		bought := map[order.BuyerSKU]int64{}
-		for ; more && err == nil && len(bought) < 1_000; more = rows.Next() {
+		for ; err == nil && more && len(bought) < 1_000; more = rows.Next() {
 			of, units := order.BuyerSKU{SKU: c.sku}, int64(0)
 			err = rows.Scan(&of.Buyer, &units)
 			bought[of] += units
@@ -189,7 +176,13 @@ func (s *Store) countUnits(ctx context.Context, c recount) error {
 			err = s.inTx(ctx, func(t *tx) error { return cmp.Or(c.isLatest(t), t.AddBought(bought)) })
 		}
 	}
-	return cmp.Or(err, rows.Err())
+	if err == nil && rows != nil {
+		err = rows.Err()
+	}
+	if err != nil {
+		return err
+	}
+	return s.inTx(ctx, func(t *tx) error { return c.set(t, "buyer = ''", perBuyer) })
 }
 
 // Supply books a delivery: the units and their movement, both or neither. It returns the SKU after the delivery. A repeated
