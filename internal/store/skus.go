@@ -6,6 +6,7 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"time"
 
@@ -166,23 +167,33 @@ func (s *Store) recount(ctx context.Context, c recount, perBuyer int64) error {
 		defer rows.Close() // rows.Err returns its error
 	}
 	for err == nil && more {
-		bought := map[order.BuyerSKU]int64{}
-		for ; err == nil && more && len(bought) < 1_000; more = rows.Next() {
-			of, units := order.BuyerSKU{SKU: c.sku}, int64(0)
-			err = rows.Scan(&of.Buyer, &units)
-			bought[of] += units
+		bought := map[string]int64{} // by buyer, up to some 50 MB
+		for ; err == nil && more && len(bought) < 250_000; more = rows.Next() {
+			var buyer string
+			var units int64
+			err = rows.Scan(&buyer, &units)
+			bought[buyer] += units
 		}
-		if err == nil {
-			err = s.inTx(ctx, func(t *tx) error { return cmp.Or(c.isLatest(t), t.AddBought(bought)) })
-		}
-	}
-	if err == nil && rows != nil {
-		err = rows.Err()
+		err = cmp.Or(err, rows.Err(), s.addBought(ctx, c, bought))
 	}
 	if err != nil {
 		return err
 	}
 	return s.inTx(ctx, func(t *tx) error { return c.set(t, "buyer = ''", perBuyer) })
+}
+
+// addBought adds the units of buyers in short transactions, because orders of a buyer wait for the buyer's row.
+func (s *Store) addBought(ctx context.Context, c recount, bought map[string]int64) error {
+	for buyers := range slices.Chunk(slices.Sorted(maps.Keys(bought)), 1_000) {
+		units := map[order.BuyerSKU]int64{}
+		for _, buyer := range buyers {
+			units[order.BuyerSKU{Buyer: buyer, SKU: c.sku}] = bought[buyer]
+		}
+		if err := s.inTx(ctx, func(t *tx) error { return cmp.Or(c.isLatest(t), t.AddBought(units)) }); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // Supply books a delivery: the units and their movement, both or neither. It returns the SKU after the delivery. A repeated
