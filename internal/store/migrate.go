@@ -80,7 +80,7 @@ func (s *Store) oldestTransaction(ctx context.Context) (session string) {
 		FROM information_schema.innodb_trx AS t JOIN information_schema.processlist AS p ON p.id = t.trx_mysql_thread_id
 		ORDER BY p.db <=> DATABASE() DESC, t.trx_started, p.id LIMIT 1`).Row().Scan(&session)
 	if err != nil {
-		return "its session cannot be read: " + err.Error()
+		return "its session is unknown: " + err.Error()
 	}
 	return session
 }

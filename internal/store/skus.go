@@ -128,21 +128,40 @@ func (c recount) isLatest(t *tx) error {
 	return mustMatch(t.db, order.ErrBusy, "UPDATE buyer_units SET units = units WHERE sku = ? AND buyer = '' AND units = ?", c.sku, c.id)
 }
 
-// set deletes counts and sets the limit. It locks the row of the SKU last, because orders wait for the row.
-func (c recount) set(t *tx, without string, perBuyer int64) error {
-	if err := c.isLatest(t); err != nil {
+// set locks the row of the SKU and sets the limit.
+func (c recount) set(t *tx, perBuyer int64) error {
+	if err := t.db.Exec("UPDATE skus SET limit_per_buyer = ? WHERE name = ?", perBuyer, c.sku).Error; err != nil {
 		return err
 	}
-	if err := t.db.Exec("DELETE FROM buyer_units WHERE sku = ? AND "+without, c.sku).Error; err != nil {
-		return err
-	}
-	return t.db.Exec("UPDATE skus SET limit_per_buyer = ? WHERE name = ?", perBuyer, c.sku).Error
+	return c.isLatest(t)
 }
 
-// recount makes orders count from one moment on, and adds the orders that existed at this moment. One statement reads all
-// of them from its snapshot. The row of the SKU is locked when the snapshot is taken, so that no order of the SKU begins or
-// ends, and free while the units are added. Until all units are added, the limit is the highest, which refuses no order.
+// recount deletes the counts, and counts again if there is a limit.
 func (s *Store) recount(ctx context.Context, c recount, perBuyer int64) error {
+	err := s.inTx(ctx, func(t *tx) error {
+		if err := c.isLatest(t); err != nil {
+			return err
+		}
+		return t.db.Exec("DELETE FROM buyer_units WHERE sku = ? AND buyer > ''", c.sku).Error
+	})
+	if err == nil && perBuyer > 0 {
+		err = s.countOrders(ctx, c)
+	}
+	if err != nil {
+		return err
+	}
+	return s.inTx(ctx, func(t *tx) error {
+		if err := c.set(t, perBuyer); err != nil {
+			return err
+		}
+		return t.db.Exec("DELETE FROM buyer_units WHERE sku = ? AND buyer = ''", c.sku).Error
+	})
+}
+
+// countOrders makes orders count from one moment on, and adds the orders that existed at this moment. One statement reads
+// all of them from its snapshot. The row of the SKU is locked when the snapshot is taken, so that no order of the SKU begins
+// or ends, and free while the units are added. Until all units are added, the limit is the highest, which refuses no order.
+func (s *Store) countOrders(ctx context.Context, c recount) error {
 	conn, err := s.pool.Conn(ctx) // before the row is locked: the transactions that wait for the row may use up the pool
 	if err != nil {
 		return err
@@ -151,10 +170,7 @@ func (s *Store) recount(ctx context.Context, c recount, perBuyer int64) error {
 	var rows *sql.Rows
 	more := false
 	err = s.inTx(ctx, func(t *tx) (err error) {
-		if perBuyer == 0 {
-			return c.set(t, "buyer > ''", 0)
-		}
-		if err := c.set(t, "buyer > ''", stock.MaxUnits); err != nil {
+		if err := c.set(t, stock.MaxUnits); err != nil {
 			return err
 		}
 		rows, err = conn.QueryContext(ctx, `
@@ -163,9 +179,10 @@ func (s *Store) recount(ctx context.Context, c recount, perBuyer int64) error {
 		more = err == nil && rows.Next() // with the first row, the snapshot is taken
 		return err
 	})
-	if rows != nil {
-		defer rows.Close() // rows.Err returns its error
+	if rows == nil {
+		return err
 	}
+	defer rows.Close() // rows.Err returns its error
 	for err == nil && more {
 		bought := map[string]int64{} // by buyer, up to some 50 MB
 		for ; err == nil && more && len(bought) < 250_000; more = rows.Next() {
@@ -174,12 +191,14 @@ func (s *Store) recount(ctx context.Context, c recount, perBuyer int64) error {
 			err = rows.Scan(&buyer, &units)
 			bought[buyer] += units
 		}
-		err = cmp.Or(err, rows.Err(), s.addBought(ctx, c, bought))
+		if err == nil {
+			err = s.addBought(ctx, c, bought)
+		}
 	}
 	if err != nil {
 		return err
 	}
-	return s.inTx(ctx, func(t *tx) error { return c.set(t, "buyer = ''", perBuyer) })
+	return rows.Err()
 }
 
 // addBought adds the units of buyers in short transactions, because orders of a buyer wait for the buyer's row.
@@ -189,7 +208,13 @@ func (s *Store) addBought(ctx context.Context, c recount, bought map[string]int6
 		for _, buyer := range buyers {
 			units[order.BuyerSKU{Buyer: buyer, SKU: c.sku}] = bought[buyer]
 		}
-		if err := s.inTx(ctx, func(t *tx) error { return cmp.Or(c.isLatest(t), t.AddBought(units)) }); err != nil {
+		err := s.inTx(ctx, func(t *tx) error {
+			if err := c.isLatest(t); err != nil {
+				return err
+			}
+			return t.AddBought(units)
+		})
+		if err != nil {
 			return err
 		}
 	}
