@@ -167,16 +167,17 @@ func (s *Store) countOrders(ctx context.Context, c recount) error {
 		return err
 	}
 	defer conn.Close()
+	const query = `
+		SELECT o.buyer, CASE WHEN o.status IN ('pending', 'paid') THEN l.units ELSE 0 END
+		FROM order_lines AS l JOIN orders AS o ON o.id = l.order_id WHERE l.sku = ?`
 	var rows *sql.Rows
 	more := false
 	err = s.inTx(ctx, func(t *tx) (err error) {
 		if err := c.set(t, stock.MaxUnits); err != nil {
 			return err
 		}
-		rows, err = conn.QueryContext(ctx, `
-			SELECT o.buyer, CASE WHEN o.status IN ('pending', 'paid') THEN l.units ELSE 0 END
-			FROM order_lines AS l JOIN orders AS o ON o.id = l.order_id WHERE l.sku = ?`, c.sku)
-		more = err == nil && rows.Next() // with the first row, the snapshot is taken
+		rows, err = conn.QueryContext(ctx, query, c.sku) //nolint:rowserrcheck,sqlclosecheck // below
+		more = err == nil && rows.Next()                 // with the first row, the snapshot is taken
 		return err
 	})
 	if rows == nil {
