@@ -51,7 +51,7 @@ func (t *tx) RecordPayments(all ...order.Payment) (known map[string]order.Paymen
 		}
 		return byID, err
 	})
-	for _, p := range sorted {
+	for _, p := range all {
 		if before, isKnown := known[p.ID]; isKnown && before.OrderID == "" && err == nil {
 			known[p.ID], err = t.fillIn(before, p)
 		}
