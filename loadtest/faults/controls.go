@@ -45,7 +45,7 @@ func allControls() []control {
 		take, tx, orders, keys, skus = "internal/store/stock.go", "internal/store/tx.go", "internal/store/orders.go", "internal/store/keys.go", "internal/store/skus.go"
 		single, redis, leases        = "internal/order/strategy/shop.go", "internal/order/strategy/redis.go", "internal/order/batch/leases.go"
 		attempt, sell, ends          = "internal/order/batch/attempt.go", "internal/order/batch/sell.go", "internal/order/batch/end.go"
-		payment, payments            = "internal/order/payment.go", "internal/store/payments.go"
+		payment, payments, dsn       = "internal/order/payment.go", "internal/store/payments.go", "internal/store/dsn.go"
 		sent                         = "done := db.Exec(statement, values...)\n"
 		pending                      = "found.Status == order.Pending && found.Due == (e.As == order.Expired)"
 	)
@@ -69,6 +69,14 @@ func allControls() []control {
 		{"lock-wait-ignored", system.MySQL, "sku-locked",
 			"a statement that waited too long for a row (1205) counts as done, and the rest is committed",
 			edits{{take, sent, sent + "\tif classify(done.Error) == lockWait {\n\t\treturn nil\n\t}\n"}}},
+		{"locked-row-awaited", system.MySQL, "units-locked", "a batch waits for a locked row instead of leaving out the request that needs the row",
+			edits{{orders, "Strength: clause.LockingStrengthUpdate, Options: clause.LockingOptionsNoWait", "Strength: clause.LockingStrengthUpdate"}}},
+		{"gap-awaited", system.MySQL, "ledger-gap-locked", "a batch waits for a locked gap for as long as the request that needs the gap",
+			edits{{"internal/store/open.go", "SET innodb_lock_wait_timeout = 1", "SET innodb_lock_wait_timeout = 5"}}},
+		{"idle-transaction-kept", system.MySQL, "shop-stopped", "MySQL keeps the transaction of a stopped shop for 90 s",
+			edits{{dsn, "strconv.Itoa(int(idleInTx", "strconv.Itoa(88 + int(idleInTx"}}},
+		{"table-lock-awaited", system.MySQL, "read-locked", "a statement waits for a locked table for as long as MySQL lets it, and stays on the server when its client has left",
+			edits{{dsn, "\"lock_wait_timeout\": \"5\"", "\"lock_wait_timeout\": \"31536000\""}}},
 		{"deadlock-statement-repeated", system.MySQL, "deadlocks",
 			"after a deadlock (1213) the statement is repeated, and not the transaction that was rolled back",
 			edits{{take, sent, sent + "\tif classify(done.Error) == conflict {\n\t\tdone = db.Exec(statement, values...)\n\t}\n"}}},

@@ -388,7 +388,7 @@ func sales(r *record) {
 
 func locks(r *record) {
 	waited := func(o history.Operation) bool {
-		return strings.HasPrefix(o.Buyer, r.Locked) && o.Sent() < r.Healed-longest && o.Last().Answered > r.Healed-longest/4
+		return strings.HasPrefix(o.Buyer, r.Locked) && o.Sent() < r.Healed-longest/2 && o.Last().Answered > r.Healed-longest/4
 	}
 	if r.Locked != "" && !slices.ContainsFunc(r.Operations, waited) {
 		r.broken("no request of %s... waited until the lock ended", r.Locked)

@@ -4,11 +4,12 @@ import (
 	"testing"
 	"time"
 
+	"example.com/shop/loadtest/faults/system"
 	"example.com/shop/loadtest/shopclient"
 )
 
 // SoldSince returns when each shop had sold units of Deep, and the shop that only replays an order has not; Gap lasts to the
-// end, and so does Recovery if one has not sold. Otherwise it is the longer of that after another server's takeover and that
+// end, or is the longest of any SKU, or of any shop but one by redis. Recovery lasts to the end if a shop has not sold. Otherwise it is the longer of that after another server's takeover and that
 // after the end of the fault.
 func TestHistory_SoldSince(t *testing.T) {
 	t.Parallel()
@@ -39,5 +40,12 @@ func TestHistory_SoldSince(t *testing.T) {
 	h.Healed = 41
 	if h.End(); h.Recovery != 59 {
 		t.Errorf("no sale after the fault: got a recovery of %d, want 59", h.Recovery)
+	}
+	h.Strategies = [system.Instances]string{"redis", "lanes", "batch"}
+	for each, want := range map[string]History{"SKU": {Gap: 64, GapOf: "few"}, "shop": {Gap: 79, GapOf: "lanes"}} {
+		h.Each, h.Gap = each, 0
+		if h.End(); h.Gap != want.Gap || h.GapOf != want.GapOf {
+			t.Errorf("each %s: got a gap of %d of %s, want %d of %s", each, h.Gap, h.GapOf, want.Gap, want.GapOf)
+		}
 	}
 }
