@@ -1,6 +1,7 @@
 package main
 
 import (
+	"net/http"
 	"os"
 	"path/filepath"
 	"strings"
@@ -36,6 +37,30 @@ func TestServe_secrets(t *testing.T) {
 			r.want(t, app.ExitUsage, c.want, "shop serve --help")
 			if strings.Contains(r.stderr, testSecret) || strings.Contains(r.stderr, testToken) {
 				t.Errorf("got %s, want no secret in it", r.stderr)
+			}
+		})
+	}
+}
+
+// "If the shop made both the secret of buyers' tokens and the payments token, buyers may pay without a payment service." With a
+// payments token of the operator's they may not.
+func TestServe_buyersPay(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		args []string
+		want int
+	}{
+		"both made":           {nil, http.StatusOK},
+		"payments token file": {[]string{"--payments-token-file", secretFile(t, 0o600)}, http.StatusForbidden},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s := startShop(t, append(c.args, "--data", filepath.Join(t.TempDir(), "data"))...)
+			as := s.shown(t, "TOKEN=")
+			placed := buy(s.url, "key-1", as).Want(t, http.StatusCreated)
+			send(http.MethodPost, s.url+placed.Header.Get("Location")+"/pay", "", as).Want(t, c.want)
+			if !strings.Contains(s.greeting(t), "For other buyers: shop token --data ") {
+				t.Errorf("got %s, want how to make tokens", s.greeting(t))
 			}
 		})
 	}

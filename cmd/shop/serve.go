@@ -28,7 +28,7 @@ After SIGTERM or Ctrl-C, readiness fails, the orders in flight finish, and the s
 
 Buyers show a token (see shop token --help). The operator's API has a listener and a token of its own: the operator creates and restocks SKUs, audits, and reads metrics and profiles. On the same listener, with a third token, a payment service reports which orders are paid (docs/payments.md).
 
-Without --mysql and --redis, the shop makes the secrets that are missing and prints the tokens. With --data it keeps them in that folder, as token.secret, operator.token and payments.token, for the next start. If the shop made the secret of buyers' tokens, buyers may pay without a payment service. The default of --operator-listen is then 127.0.0.1 with the next port after --listen.
+Without --mysql and --redis, the shop makes the secrets that are missing and prints the tokens. With --data it keeps them in that folder, as token.secret, operator.token and payments.token, for the next start. If the shop made both the secret of buyers' tokens and the payments token, buyers may pay without a payment service. The default of --operator-listen is then 127.0.0.1 with the next port after --listen.
 
 With --mysql or --redis, --token-secret-file is required. The operator's API needs --operator-listen and --operator-token-file, and payments need --payments-token-file. All instances take the same secrets. A secret is 32 random bytes in base64 or hexadecimal digits.
 
@@ -49,7 +49,7 @@ The last example requires TLS of both servers. The shop does not start if a serv
 func (s *serveCommand) Run(ctx context.Context, p *program) error {
 	s.Log = p.log
 	return app.Serve(ctx, &s.Settings, func(temporary bool) (app.Running, error) {
-		made, err := s.secrets()
+		made, err := s.secrets(temporary)
 		if err != nil {
 			return nil, err
 		}
@@ -73,8 +73,10 @@ func (s *serveCommand) Run(ctx context.Context, p *program) error {
 	})
 }
 
-// secrets reads the given secrets. Without servers, it makes missing ones, and made lists the tokens.
-func (s *serveCommand) secrets() (made string, err error) {
+// secrets reads the given secrets. Without servers, it makes missing ones, and made lists the tokens. If it makes both the
+// secret of buyers' tokens and the payments token, the shop is a demonstration, in which buyers pay by their own word.
+func (s *serveCommand) secrets(temporary bool) (made string, err error) {
+	madePayments := false
 	withoutServers := s.MySQL == "" && s.Redis == ""
 	if withoutServers {
 		s.OperatorListen = cmp.Or(s.OperatorListen, nextPort(s.Listen))
@@ -96,14 +98,20 @@ func (s *serveCommand) secrets() (made string, err error) {
 		if *c.secret, err = auth.KeptSecret(keptSecret(s.Data, c.name)); err != nil {
 			return "", fmt.Errorf("%s: %w", c.name, err)
 		}
-		token := c.secret.Reveal()
-		if c.secret == &s.TokenSecret {
-			s.BuyersPay = true
+		token, others := c.secret.Reveal(), ""
+		switch c.secret {
+		case &s.PaymentsToken:
+			madePayments = true
+		case &s.TokenSecret:
+			s.BuyersPay = madePayments
 			if token, _, err = auth.New(s.TokenSecret).Mint("ann", 24*time.Hour); err != nil {
 				return "", err
 			}
+			if !temporary { // the folder keeps the secret
+				others = fmt.Sprintf("For other buyers: shop token --data %s --buyer NAME\n", s.Data)
+			}
 		}
-		made += fmt.Sprintf("  %s='%s'\n", c.shown, token)
+		made += fmt.Sprintf("  %s='%s'\n%s", c.shown, token, others)
 	}
 	return made, nil
 }
@@ -127,9 +135,6 @@ func (s *serveCommand) greeting(shop *app.Shop, temporary bool, made string) str
 	}
 	if made != "" {
 		text += "\nThe tokens of the operator, of a payment service and, for a day, of the buyer ann, as in the session of docs/api.md:\n" + made
-	}
-	if s.BuyersPay && !temporary { // the folder keeps the secret
-		text += fmt.Sprintf("For other buyers: shop token --data %s --buyer NAME\n", s.Data)
 	}
 	return text + "\nStop it with Ctrl-C or SIGTERM.\n"
 }

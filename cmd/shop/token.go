@@ -15,7 +15,7 @@ import (
 )
 
 type tokenCommand struct {
-	Buyers          []string      `name:"buyer" sep:"none" required:"" placeholder:"NAME" help:"Name of the buyer: 1 to 64 letters, digits, '.', '_', '@' and '-'. Repeat the flag for more buyers."`
+	Buyers          []string      `name:"buyer" sep:"none" required:"" placeholder:"NAME" help:"Name of the buyer: 1 to 64 letters, digits, '.', '_', '@', '-', the first a letter or a digit. Repeat the flag for more buyers."`
 	TTL             time.Duration `name:"ttl" default:"1h" help:"How long the tokens are valid: 1s to 720h."`
 	Data            string        `xor:"secret" placeholder:"DIR" help:"Data folder of a shop that made its own secret."`
 	TokenSecretFile string        `xor:"secret" env:"SHOP_TOKEN_SECRET_FILE" placeholder:"FILE" help:"File of mode 0600 or 0640 with the secret that signs buyers' tokens. Or put the secret itself into $$SHOP_TOKEN_SECRET."`
@@ -23,7 +23,7 @@ type tokenCommand struct {
 
 func (tokenCommand) Help() string {
 	return `This command is for development. In production, the service that knows your users mints their tokens with the same secret. A token is a JWT, signed with HS256:
-  sub  the buyer
+  sub  the buyer, a name as --buyer takes it
   aud  "shop:buyer"
   nbf  start of its validity, in whole seconds since 1970
   exp  end of its validity, at most 30 days after nbf

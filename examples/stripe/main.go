@@ -24,7 +24,7 @@ const about = `Receives Stripe's events at POST /stripe/webhook, tells the shop 
 shop refuses. The metadata order_id of a PaymentIntent says which order it pays.
 
 Have Stripe send these events: payment_intent.succeeded, payment_intent.payment_failed, payment_intent.processing,
-charge.refunded.
+charge.refunded, refund.failed.
 
 Environment (a variable with _FILE behind its name is the file that has the value):
 
@@ -61,7 +61,7 @@ func (c *command) run(ctx context.Context) error {
 	}
 	mux := http.NewServeMux()
 	mux.HandleFunc("POST /stripe/webhook", s.webhook)
-	server := &http.Server{Handler: mux, ReadTimeout: 10 * time.Second, WriteTimeout: 10*time.Second + eventTimeout}
+	server := &http.Server{Handler: mux, ReadTimeout: 10 * time.Second, WriteTimeout: 10*time.Second + eventTimeout, IdleTimeout: idleTimeout}
 	served := make(chan error, 1)
 	go func() { served <- server.Serve(listener) }()
 	log.Info("the payment service is open", "addr", listener.Addr().String())
@@ -80,6 +80,10 @@ func newService(stripeURL string, log *slog.Logger) (*service, error) {
 	key, errKey := secret("STRIPE_SECRET_KEY")
 	signing, errSigning := secret("STRIPE_WEBHOOK_SECRET")
 	token, errToken := secret("SHOP_PAYMENTS_TOKEN")
+	live := strings.Contains(key, "_live_")
+	if errKey == nil && !live && !strings.Contains(key, "_test_") {
+		errKey = errors.New("STRIPE_SECRET_KEY is neither a key of live mode nor of test mode")
+	}
 	if err := errors.Join(errKey, errSigning, errToken); err != nil {
 		return nil, err
 	}
@@ -95,6 +99,7 @@ func newService(stripeURL string, log *slog.Logger) (*service, error) {
 		webhookSecret: signing,
 		shopURL:       strings.TrimSuffix(cmp.Or(os.Getenv("SHOP_OPERATOR_URL"), "http://127.0.0.1:8081"), "/"),
 		shopToken:     token,
+		live:          live,
 		client:        client,
 		stripe:        stripe.NewClient(key, stripe.WithBackends(backends)),
 		log:           log,

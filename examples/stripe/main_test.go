@@ -140,16 +140,70 @@ func TestService(t *testing.T) {
 		s.wantOrder(t, order, "paid")
 	})
 
-	t.Run("what the shop does not know has to come again", func(t *testing.T) {
-		s.send(t, succeeded("evt_nowhere", "pi_nowhere", "no-such-order", 1250), http.StatusServiceUnavailable)
-		s.send(t, refunded("evt_early", "pi_early", "no-such-order", true), http.StatusServiceUnavailable)
-		s.wantRefunds(t, "pi_nowhere")
+	t.Run("a refund that comes back failed, or that waits", func(t *testing.T) {
+		order := s.order(t)
+		s.stripe.answer(http.StatusOK, `{"id":"re_1","object":"refund","status":"failed","failure_reason":"expired_or_canceled_card"}`)
+		s.send(t, succeeded("evt_failed_refund", "pi_failed_refund", order, 1), http.StatusServiceUnavailable)
+		s.stripe.answer(http.StatusOK, `{"id":"re_1","object":"refund","status":"pending"}`)
+		s.send(t, succeeded("evt_failed_refund", "pi_failed_refund", order, 1), http.StatusOK)
+		s.stripe.answer(0, "")
 	})
 
-	t.Run("what is not the shop's is acknowledged", func(t *testing.T) {
-		s.send(t, succeeded("evt_foreign", "pi_foreign", "", 1250), http.StatusOK)
-		s.send(t, refunded("evt_foreign", "pi_foreign", "", true), http.StatusOK)
-		s.send(t, intent("evt_created", stripe.EventTypePaymentIntentCreated, "pi_created", s.order(t), 0), http.StatusOK)
+	t.Run("a refund that fails later is owed again", func(t *testing.T) {
+		order := s.order(t)
+		s.send(t, succeeded("evt_short", "pi_owed", order, 1), http.StatusOK)
+		for _, kind := range []stripe.EventType{stripe.EventTypeRefundFailed, stripe.EventTypeRefundUpdated, stripe.EventTypeChargeRefundUpdated} {
+			s.send(t, refunded("evt_refunded", "pi_owed", order, true), http.StatusOK)
+			s.send(t, refund("evt_pending", stripe.EventTypeRefundUpdated, "pi_owed", "pending"), http.StatusOK)
+			s.wantRefused(t, "pi_owed", "")
+			s.send(t, refund("evt_refund_failed", kind, "pi_owed", "failed"), http.StatusOK)
+			s.wantRefused(t, "pi_owed", "amount-mismatch")
+		}
+	})
+
+	t.Run("a refund before its payment", func(t *testing.T) {
+		order := s.order(t)
+		s.send(t, refunded("evt_early", "pi_early", order, true), http.StatusOK)
+		s.send(t, succeeded("evt_overtaken", "pi_early", order, 1250), http.StatusOK)
+		s.wantOrder(t, order, "pending")
+		s.wantRefunds(t, "pi_early")
+	})
+
+	t.Run("what is not the shop's is acknowledged, and pays nothing", func(t *testing.T) {
+		for _, order := range []string{"", "1042", "wc_order_9f", "..", "01a2250a-899b-760b-98b1-c6aa17753fbf"} {
+			for _, event := range [][]byte{
+				succeeded("evt_foreign", "pi_foreign", order, 1250),
+				intent("evt_foreign", stripe.EventTypePaymentIntentPaymentFailed, "pi_foreign", order, 0),
+				intent("evt_foreign", stripe.EventTypePaymentIntentProcessing, "pi_foreign", order, 0),
+				refunded("evt_foreign", "pi_foreign", order, true),
+				refunded("evt_no_intent", "", order, true),
+			} {
+				s.send(t, event, http.StatusOK)
+			}
+		}
+		s.wantRefunds(t, "pi_foreign")
+		s.send(t, refund("evt_foreign", stripe.EventTypeRefundFailed, "pi_unknown", "failed"), http.StatusOK)
+		s.send(t, refund("evt_no_intent", stripe.EventTypeRefundFailed, "", "failed"), http.StatusOK)
+		for _, live := range []string{"", `,"livemode":true`} {
+			s.send(t, []byte(`{"id":"evt_empty","object":"event","type":"payment_intent.succeeded"`+live+`}`), http.StatusOK)
+		}
+
+		order := s.order(t)
+		s.send(t, intent("evt_created", stripe.EventTypePaymentIntentCreated, "pi_created", order, 0), http.StatusOK)
+		s.send(t, with(succeeded("evt_connected", "pi_connected", order, 1250), `"account":"acct_1"`), http.StatusOK)
+		s.wantOrder(t, order, "pending")
+	})
+
+	t.Run("another mode", func(t *testing.T) {
+		order := s.order(t)
+		s.send(t, with(succeeded("evt_live", "pi_live", order, 1250), `"livemode":true`), http.StatusServiceUnavailable)
+		testMode := s.serviceURL
+		defer func() { s.serviceURL = testMode }()
+		s.openService(t, "sk_live_123")
+		s.send(t, succeeded("evt_test", "pi_test", order, 1250), http.StatusOK)
+		s.wantOrder(t, order, "pending")
+		s.send(t, with(succeeded("evt_live", "pi_live", order, 1250), `"livemode":true`), http.StatusOK)
+		s.wantOrder(t, order, "paid")
 	})
 
 	t.Run("a wrong signature, or none", func(t *testing.T) {
@@ -165,7 +219,10 @@ func TestService(t *testing.T) {
 		order := s.order(t)
 		s.shop.stop(t)
 		s.send(t, succeeded("evt_away", "pi_away", order, 1250), http.StatusServiceUnavailable)
-		for _, answer := range []http.Handler{http.RedirectHandler("/maintenance", http.StatusFound), http.HandlerFunc(maintenance)} {
+		for _, answer := range []http.Handler{
+			http.RedirectHandler("/maintenance", http.StatusFound), page(200, "<html>We are back soon.</html>"), page(200, "{}"),
+			page(200, `{"id":"`+order+`","status":"pending"}`), page(404, `{"type":"not-found"}`), page(503, `{"refund":true}`),
+		} {
 			listener, err := net.Listen("tcp", strings.TrimPrefix(s.backURL, "http://"))
 			if err != nil {
 				t.Fatal(err)
@@ -175,15 +232,19 @@ func TestService(t *testing.T) {
 			s.send(t, succeeded("evt_away", "pi_away", order, 1250), http.StatusServiceUnavailable)
 			proxy.Close()
 		}
+		s.wantRefunds(t, "pi_away")
 		s.openShop(t)
 		s.send(t, succeeded("evt_away", "pi_away", order, 1250), http.StatusOK)
 		s.wantOrder(t, order, "paid")
 	})
 }
 
-// maintenance is the page of a proxy in place of the shop.
-func maintenance(w http.ResponseWriter, _ *http.Request) {
-	_, _ = w.Write([]byte("<html>We are back soon.</html>"))
+// page is the answer of a proxy in place of the shop.
+func page(status int, text string) http.HandlerFunc {
+	return func(w http.ResponseWriter, _ *http.Request) {
+		w.WriteHeader(status)
+		_, _ = io.WriteString(w, text)
+	}
 }
 
 // "A test runs this and compares what it prints": the last session of docs/payments.md.
@@ -209,13 +270,13 @@ func TestSession(t *testing.T) {
 	s.wantRefunds(t, "pi_2", "evt_2")
 }
 
-// A service without a secret does not start, and says which.
+// A service without a secret, or with another one in its place, does not start, and says which.
 func TestService_secrets(t *testing.T) {
 	t.Parallel()
 	c := exec.CommandContext(t.Context(), filepath.Join(programs, "stripe"))
-	c.Env = []string{"STRIPE_SECRET_KEY=sk_test", "STRIPE_WEBHOOK_SECRET= ", "SHOP_PAYMENTS_TOKEN_FILE=/nowhere"}
+	c.Env = []string{"STRIPE_SECRET_KEY=pk_123", "STRIPE_WEBHOOK_SECRET= ", "SHOP_PAYMENTS_TOKEN_FILE=/nowhere"}
 	out, err := c.CombinedOutput()
-	for _, want := range []string{"STRIPE_WEBHOOK_SECRET is missing", "SHOP_PAYMENTS_TOKEN_FILE: open /nowhere"} {
+	for _, want := range []string{"STRIPE_SECRET_KEY is neither", "STRIPE_WEBHOOK_SECRET is missing", "SHOP_PAYMENTS_TOKEN_FILE: open /nowhere"} {
 		if err == nil || !strings.Contains(string(out), want) {
 			t.Errorf("got %v, %s, want an error with %q", err, out, want)
 		}
@@ -242,6 +303,16 @@ func intent(id string, kind stripe.EventType, paymentID, order string, received 
 
 func succeeded(id, paymentID, order string, received int64) []byte {
 	return intent(id, stripe.EventTypePaymentIntentSucceeded, paymentID, order, received)
+}
+
+// with returns an event with one more field.
+func with(event []byte, field string) []byte {
+	return bytes.Replace(event, []byte("{"), []byte("{"+field+","), 1)
+}
+
+// refund is the event of a refund, which was made by hand: its metadata names no order.
+func refund(id string, kind stripe.EventType, paymentID, status string) []byte {
+	return event(id, kind, map[string]any{"id": "re_1", "object": "refund", "payment_intent": paymentID, "status": status, "metadata": metadata("")})
 }
 
 // refunded is the event of a charge that was refunded, in full or in part.
@@ -274,12 +345,18 @@ func open(t *testing.T) *system {
 	t.Helper()
 	s := &system{data: t.TempDir(), backURL: "127.0.0.1:0", stripe: startStripe(t)}
 	s.openShop(t)
+	s.openService(t, "sk_test_123")
+	return s
+}
+
+// openService starts a payment service with a key of Stripe's API.
+func (s *system) openService(t *testing.T, key string) {
+	t.Helper()
 	service := start(t, []string{
-		"STRIPE_SECRET_KEY=sk_test_123", "STRIPE_WEBHOOK_SECRET=" + webhookSecret,
+		"STRIPE_SECRET_KEY=" + key, "STRIPE_WEBHOOK_SECRET=" + webhookSecret,
 		"SHOP_OPERATOR_URL=" + s.backURL, "SHOP_PAYMENTS_TOKEN_FILE=" + filepath.Join(s.data, "payments.token"),
 	}, "stripe", "--listen", "127.0.0.1:0", "--stripe-url", s.stripe.URL)
 	s.serviceURL = "http://" + service.wait(t, `the payment service is open" addr=(\S+)`)
-	return s
 }
 
 // openShop starts the shop, the second time where the service expects its operator's listener.

@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -10,6 +11,7 @@ import (
 	"log/slog"
 	"net/http"
 	"net/url"
+	"regexp"
 	"strings"
 	"time"
 
@@ -18,8 +20,9 @@ import (
 )
 
 const (
-	maxBody      = 1 << 20          // bytes; an event has some thousand
-	eventTimeout = 25 * time.Second // for all that one event leads to
+	maxBody      = 64 << 10          // bytes; an event has some thousand. A longer one is refused, and Stripe shows the failure
+	eventTimeout = 25 * time.Second  // for all that one event leads to
+	idleTimeout  = 620 * time.Second // load balancers have to close an idle connection first: Google's keep it for 600 s
 )
 
 // service handles Stripe's events. It has no memory and no retry loop of its own: Stripe repeats an unacknowledged
@@ -27,23 +30,29 @@ const (
 type service struct {
 	webhookSecret, shopURL, shopToken string
 
+	live   bool         // the mode of Stripe's API key
 	client *http.Client // for the shop
 	stripe *stripe.Client
 	log    *slog.Logger
 }
 
-// object is what matters of a PaymentIntent or a Charge. These fields are the same in all versions of Stripe's API since
-// 2019.
+// object is what matters of a PaymentIntent, a Charge or a Refund. These fields are the same in all versions of Stripe's API
+// since 2019.
 type object struct {
 	ID       string
-	Metadata map[string]string // a Charge has a copy of its PaymentIntent's
+	Object   string            // such as "refund"
+	Metadata map[string]string // a Charge has a copy of its PaymentIntent's, and a Refund has its own
 
 	AmountReceived int64 `json:"amount_received"` // in Stripe's minor unit, which is the shop's, also for JPY (without decimals)
 	Currency       string
 
-	PaymentIntent string `json:"payment_intent"` // of a Charge
-	Refunded      bool   // the Charge in full
+	PaymentIntent string              `json:"payment_intent"` // of a Charge or a Refund
+	Refunded      bool                // the Charge in full
+	Status        stripe.RefundStatus // of a Refund
 }
+
+// orderID matches the ids of the shop's orders. Another application of the account may have another kind of order_id.
+var orderID = regexp.MustCompile(`^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$`)
 
 // webhook acknowledges an event when all that it leads to is done. Otherwise it answers 503: Stripe sends the event again,
 // and its dashboard shows the failure.
@@ -57,7 +66,7 @@ func (s *service) webhook(w http.ResponseWriter, r *http.Request) {
 		webhook.ConstructEventOptions{IgnoreAPIVersionMismatch: true}) // the comment on object says why
 	if err != nil {
 		s.log.Warn("an event is refused", "error", err)
-		http.Error(w, "the event has no valid signature", http.StatusBadRequest)
+		http.Error(w, "the event has no valid signature, or is a thin event", http.StatusBadRequest)
 		return
 	}
 	ctx, cancel := context.WithTimeout(r.Context(), eventTimeout)
@@ -68,26 +77,65 @@ func (s *service) webhook(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// handle tells the shop what an event says.
+// handle does what an event asks for. What is not the shop's is acknowledged, because Stripe disables an endpoint that
+// acknowledges too little.
 func (s *service) handle(ctx context.Context, event stripe.Event) error {
+	log := s.log.With("event", event.ID, "type", event.Type)
+	switch {
+	case event.Data == nil:
+		log.Warn("the event has no data")
+		return nil
+	case event.Account != "":
+		log.Warn("not the shop's: the event of a connected account", "account", event.Account)
+		return nil
+	case event.Livemode && !s.live:
+		return errors.New("the event is of live mode, and STRIPE_SECRET_KEY of test mode")
+	case s.live && !event.Livemode:
+		log.Warn("no money: the event is of test mode, and STRIPE_SECRET_KEY of live mode")
+		return nil
+	}
 	var o object
 	if err := json.Unmarshal(event.Data.Raw, &o); err != nil {
 		return err
 	}
-	log := s.log.With("event", event.ID, "type", event.Type, "object", o.ID, "order_id", o.Metadata["order_id"])
-	if o.Metadata["order_id"] == "" {
-		log.Info("not a payment of the shop: its metadata has no order_id")
+	log = log.With("object", o.ID, "payment_intent", o.PaymentIntent, "order_id", o.Metadata["order_id"])
+	err := s.report(ctx, log, event, o)
+	refusal, ok := errors.AsType[*answer](err)
+	switch {
+	case !ok || refusal.Refund:
+		return err
+	case refusal.is("order-not-found"), refusal.is("payment-not-found"):
+		log.Warn("the shop does not know it: it is another application's, or the shop's database was restored", "refusal", refusal)
+		return nil
+	case refusal.is("order-ended"), refusal.is("order-expired"), refusal.is("already-refunded"):
+		log.Info("nothing is left to do", "refusal", refusal)
 		return nil
 	}
-	order := "/v1/orders/" + url.PathEscape(o.Metadata["order_id"])
-	var refusal *problem
+	return err
+}
+
+// report tells the shop what an event says, and refunds a payment that the shop refuses.
+func (s *service) report(ctx context.Context, log *slog.Logger, event stripe.Event, o object) error {
+	if o.Object == "refund" {
+		if o.PaymentIntent == "" || !failed(o.Status) {
+			return nil
+		}
+		log.Warn("a refund has failed: the buyer does not have the money")
+		return s.tellShop(ctx, "payments", o.PaymentIntent, "refund-failed", nil)
+	}
+	order := o.Metadata["order_id"]
+	if !orderID.MatchString(order) {
+		log.Warn("not a payment of the shop: its metadata has no order_id, or another application's")
+		return nil
+	}
 	switch event.Type {
 	case stripe.EventTypePaymentIntentSucceeded:
-		err := s.tellShop(ctx, order+"/pay", map[string]any{
+		err := s.tellShop(ctx, "orders", order, "pay", map[string]any{
 			"payment_id": o.ID,
 			"amount":     map[string]any{"minor": o.AmountReceived, "currency": strings.ToUpper(o.Currency)},
 		})
-		if !errors.As(err, &refusal) || !refusal.Refund {
+		refusal, ok := errors.AsType[*answer](err)
+		if !ok || !refusal.Refund {
 			return err
 		}
 		if err := s.refund(ctx, event.ID, o.ID); err != nil {
@@ -97,75 +145,83 @@ func (s *service) handle(ctx context.Context, event stripe.Event) error {
 		return nil
 
 	case stripe.EventTypePaymentIntentPaymentFailed:
-		return s.tellShop(ctx, order+"/payment-failed", map[string]any{"release": false})
+		return s.tellShop(ctx, "orders", order, "payment-failed", map[string]any{"release": false})
 
 	case stripe.EventTypePaymentIntentProcessing:
-		err := s.tellShop(ctx, order+"/extend", nil)
-		if errors.As(err, &refusal) && refusal.Status == http.StatusConflict {
-			log.Info("the order has ended and is not extended", "refusal", refusal)
-			return nil
-		}
-		return err
+		return s.tellShop(ctx, "orders", order, "extend", nil)
 
 	case stripe.EventTypeChargeRefunded:
-		if !o.Refunded {
-			log.Debug("a part of the money is not refunded")
+		if o.PaymentIntent == "" || !o.Refunded {
+			log.Debug("the charge has no PaymentIntent, or is not refunded in full")
 			return nil
 		}
-		// A 404 means that payment_intent.succeeded is still to come. This event has to come again after it.
-		return s.tellShop(ctx, "/v1/payments/"+url.PathEscape(o.PaymentIntent)+"/refunded", nil)
+		return s.tellShop(ctx, "payments", o.PaymentIntent, "refunded", nil)
 	default:
 		return nil // it means nothing to the shop
 	}
 }
 
 // refund refunds all of a payment. The id of the event is Stripe's idempotency key, so that an event that comes twice
-// refunds once. The refund leads to the event charge.refunded.
+// refunds once. The refund leads to the event charge.refunded, and if it fails later, to refund.failed.
 func (s *service) refund(ctx context.Context, eventID, paymentID string) error {
 	params := &stripe.RefundCreateParams{PaymentIntent: &paymentID}
 	params.SetIdempotencyKey(eventID)
-	_, err := s.stripe.V1Refunds.Create(ctx, params)
+	refund, err := s.stripe.V1Refunds.Create(ctx, params)
 	if failure, ok := errors.AsType[*stripe.Error](err); ok && failure.Code == stripe.ErrorCodeChargeAlreadyRefunded {
 		return nil
+	}
+	if err == nil && failed(refund.Status) {
+		err = fmt.Errorf("refund %s is %s: %s", refund.ID, refund.Status, refund.FailureReason)
 	}
 	return err
 }
 
-// problem is an answer of the shop other than 200 and JSON.
-type problem struct {
-	Status       int `json:"-"` // of HTTP
-	Type, Detail string
-	Refund       bool // the money has to be refunded
+// failed reports whether a refund does not bring the money back. A pending one may still fail.
+func failed(status stripe.RefundStatus) bool {
+	return status == stripe.RefundStatusFailed || status == stripe.RefundStatusCanceled
 }
 
-func (p *problem) Error() string {
-	return fmt.Sprintf("the shop: %d %s %s", p.Status, p.Type, p.Detail)
+// answer is an answer of the shop: an order, a payment or a problem. It is an error unless it confirms a call.
+type answer struct {
+	code         int    // of HTTP
+	ID           string // of an order
+	PaymentID    string `json:"payment_id"` // of a payment
+	Status       any    // of an order
+	Type, Detail string // of a problem
+	Refund       bool   // of a problem: the money has to be refunded
 }
 
-// tellShop calls the shop. Any answer but a 200 with JSON, such as a proxy's, is a *problem.
-func (s *service) tellShop(ctx context.Context, path string, message map[string]any) error {
+func (a *answer) Error() string { return fmt.Sprintf("the shop: %d %s %s", a.code, a.Type, a.Detail) }
+
+func (a *answer) is(code string) bool { return a.Type == "/problems/"+code }
+
+// tellShop makes a call about an order or a payment. The answer is an *answer unless it is a 200 with this order or payment:
+// another server, such as a proxy with a page of its own, may answer anything.
+func (s *service) tellShop(ctx context.Context, collection, id, call string, message map[string]any) error {
 	var body bytes.Buffer
 	if message != nil {
 		if err := json.NewEncoder(&body).Encode(message); err != nil {
 			return err
 		}
 	}
+	path := "/v1/" + collection + "/" + url.PathEscape(id) + "/" + call
 	request, err := http.NewRequestWithContext(ctx, http.MethodPost, s.shopURL+path, &body)
 	if err != nil {
 		return err
 	}
 	request.Header.Set("Authorization", "Bearer "+s.shopToken)
 	request.Header.Set("Content-Type", "application/json")
-	answer, err := s.client.Do(request)
+	response, err := s.client.Do(request)
 	if err != nil {
 		return err
 	}
-	defer answer.Body.Close()
-	refusal := &problem{Status: answer.StatusCode}
-	err = json.NewDecoder(io.LimitReader(answer.Body, maxBody)).Decode(refusal)
-	if err == nil && answer.StatusCode == http.StatusOK {
+	defer response.Body.Close()
+	var a answer
+	_ = json.NewDecoder(io.LimitReader(response.Body, maxBody)).Decode(&a) // what is left out confirms nothing
+	a.code, a.Refund = response.StatusCode, a.Refund && response.StatusCode == http.StatusConflict
+	if a.code == http.StatusOK && cmp.Or(a.ID, a.PaymentID) == id && (call != "pay" || a.Status == "paid") {
 		s.log.Info("the shop is told", "call", path)
 		return nil
 	}
-	return refusal
+	return &a
 }

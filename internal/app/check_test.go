@@ -33,6 +33,7 @@ func servers(t *testing.T) app.Settings {
 const (
 	tokenSecret   = "AwoRGB8mLTQ7QklQV15lbHN6gYiPlp2kq7K5wMfO1dw="
 	operatorToken = "BRAbJjE8R1JdaHN+iZSfqrXAy9bh7PcCDRgjLjlET1o="
+	paymentsToken = "cGF5bWVudHMgdG9rZW4gb2YgdGhlIHRlc3RzOiAzMiE="
 	published     = "ZG9ja2VyLWNvbXBvc2UueW1sIHB1Ymxpc2hlcyBpdC4=" // the operator's token in docker-compose.yml
 )
 

@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"example.com/shop/internal/app"
+	"example.com/shop/internal/httpapi/contract"
 	"example.com/shop/internal/testserver"
 )
 
@@ -82,7 +83,7 @@ func TestDashboard(t *testing.T) {
 	t.Parallel()
 	program(t, "prometheus")
 	s := embedded(t, 1_000_000)
-	s.PayWithin, s.SweepEvery = 10*time.Second, 100*time.Millisecond
+	s.PayWithin, s.SweepEvery, s.PaymentsToken = 10*time.Second, 100*time.Millisecond, secret(t, paymentsToken)
 	shop := start(t, s)
 	prometheus := startPrometheus(t, shop)
 	operate(shop, http.MethodPost, "/v1/skus", `{"sku":"rare","units":1,"price":{"minor":100,"currency":"EUR"}}`).Want(t, http.StatusCreated)
@@ -120,6 +121,8 @@ func trade(t *testing.T, shop *app.Shop, round int) {
 	cancelled := placed("cancelled")
 	call(t, http.MethodPost, cancelled+"/cancel", "").Want(t, http.StatusOK)
 	call(t, http.MethodPost, cancelled+"/pay", "").Want(t, http.StatusConflict)
+	contract.Operator().Send(http.MethodPost, "http://"+shop.OperatorAddr()+strings.TrimPrefix(cancelled, shop.URL())+"/pay",
+		`{"payment_id":"`+key("pi")+`","amount":{"minor":1250,"currency":"EUR"}}`, "Authorization: Bearer "+paymentsToken, asJSON).Want(t, http.StatusConflict)
 	call(t, http.MethodPost, shop.URL()+"/v1/orders", `{"lines":[{"sku":"rare","quantity":2}]}`,
 		"Content-Type: application/json", "Idempotency-Key: "+key("refused")).Want(t, http.StatusConflict)
 }

@@ -5,6 +5,9 @@ import (
 	"fmt"
 	"log/slog"
 	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
 	"regexp"
 	"strings"
 	"testing"
@@ -67,6 +70,72 @@ func TestReadyz_database(t *testing.T) {
 			untilReady(t, shop)
 		})
 	}
+}
+
+// "After a write that found the disk of the database full, it fails for ten seconds", and names the cause.
+func TestReadyz_diskFull(t *testing.T) {
+	t.Parallel()
+	for name, open := range map[string]func(*testing.T, *app.Settings) (fill, free func()){
+		"SQLite": func(t *testing.T, s *app.Settings) (fill, free func()) {
+			disk := t.TempDir()
+			if out, err := exec.CommandContext(t.Context(), "mount", "-t", "tmpfs", "-o", "size=3m", "tmpfs", disk).CombinedOutput(); err != nil {
+				t.Skipf("needs a small disk: mount: %v, %s", err, out)
+			}
+			t.Cleanup(func() { _ = exec.CommandContext(context.Background(), "umount", "-l", disk).Run() })
+			s.Data = disk
+			filler := filepath.Join(disk, "filler")
+			return func() { _ = os.WriteFile(filler, make([]byte, 3<<20), 0o600) }, func() { testserver.Must(t, os.Remove(filler)) }
+		},
+		"MySQL": func(t *testing.T, s *app.Settings) (fill, free func()) {
+			server := testserver.Start(t, testserver.OpenMySQLSmallDisk)
+			s.Data, s.MySQL = "", server.DSN(t)
+			return func() { testserver.Must(t, server.FillDisk(t.Context())) }, func() { testserver.Must(t, server.FreeDisk(t.Context())) }
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s := embedded(t, 1)
+			fill, free := open(t, &s)
+			supply(t, s, 1_000_000)
+			shop := start(t, s)
+			fill()
+			bought := 0
+			testserver.Until(t, "no order finds room", 3*time.Minute, func() bool {
+				status := buy(t, shop, fmt.Sprint("key-", bought)).Status
+				if status == http.StatusCreated {
+					bought++
+				}
+				return status == http.StatusServiceUnavailable
+			})
+			untilUnready(t, shop, "database", "", " is full")
+			free()
+			untilReady(t, shop)
+			buy(t, shop, fmt.Sprint("key-", bought)).Want(t, http.StatusCreated)
+			wantAudit(t, shop, int64(bought+1))
+		})
+	}
+}
+
+// "If the path of the SQLite file leads to another file by now, or to none", no order is lost in the file that was opened.
+func TestReadyz_fileReplaced(t *testing.T) {
+	t.Parallel()
+	s := embedded(t, 5)
+	shop := start(t, s)
+	buy(t, shop, "key-1").Want(t, http.StatusCreated)
+	file := filepath.Join(s.Data, "shop.db")
+	testserver.Must(t, os.Rename(file, file+".old"))
+	for _, replace := range []func() error{
+		func() error { return nil },
+		func() error { return os.WriteFile(file, nil, 0o600) },
+	} {
+		testserver.Must(t, replace())
+		untilUnready(t, shop, "database", file, "was replaced or removed while it was open: restart the shop")
+		buy(t, shop, "key-2").Want(t, http.StatusServiceUnavailable)
+	}
+	testserver.Must(t, os.Rename(file+".old", file))
+	untilReady(t, shop)
+	buy(t, shop, "key-2").Want(t, http.StatusCreated)
+	wantAudit(t, shop, 2)
 }
 
 // If Redis answers but cannot grant leases, a shop that sells by the strategy redis is unready.

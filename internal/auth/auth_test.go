@@ -2,6 +2,7 @@ package auth_test
 
 import (
 	"bytes"
+	"cmp"
 	"crypto/hmac"
 	"crypto/sha256"
 	"encoding/base64"
@@ -96,6 +97,17 @@ func badTokens() map[string][]string {
 		"token is not valid yet":          {with("nbf", "NOW+6")}, "token used before issued": {with("iat", "NOW+6")},
 		"": {with("exp", "1e300"), with("exp", "-1"), with("exp", "99999999999999999999"), with("exp", "NOW")}, // refused, whatever is said
 	}
+	const repeated = "its header or its claims repeat a name, or write it in another case"
+	for _, name := range []string{"sub", "Sub", "SUB", "ſub", "aud", "Aud", "nbf", "nBf", "exp", "EXP", "iat", "iAt", "role"} {
+		value := map[string]string{"sub": `"ann"`, "aud": `"shop:buyer"`, "nbf": "NOW", "exp": "NOW+60", "iat": "NOW"}[strings.ToLower(name)]
+		member := strconv.Quote(name) + ":" + cmp.Or(value, `"ann"`)
+		if name == "role" {
+			member += "," + member
+		}
+		table[repeated] = append(table[repeated], payload("{"+member+","+claimsBut("", "")[1:]), payload(strings.TrimSuffix(claimsBut("", ""), "}")+","+member+"}"))
+	}
+	table[repeated] = append(table[repeated], payload(strings.Replace(claimsBut("", ""), `"sub"`, `"Sub"`, 1)),
+		header(`{"alg":"none","alg":"HS256"}`), header(`{"Alg":"none","alg":"HS256"}`), header(`{"alg":"HS256","typ":"JWT","typ":"JWT"}`), header(`{"alg":"HS256","Crit":["b64"]}`))
 	for _, algorithm := range []string{"none", "None", "nOnE", "", "hs256", "HS256 ", "HS384", "HS512", "RS256", "PS256", "ES256", "EdDSA", "dir"} {
 		table[""] = append(table[""], header(`{"alg":"`+algorithm+`"}`))
 	}
@@ -104,7 +116,8 @@ func badTokens() map[string][]string {
 
 func times(text string, n int) string { return strings.Repeat(text, n) }
 
-// Verify's errors match ErrToken, say "what is wrong with the token and contains no part of it".
+// Verify's errors match ErrToken, say "what is wrong with the token and contains no part of it". "A token that repeats a name,
+// or writes one of these names in another case, is refused."
 func TestTokens_Verify(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

@@ -8,15 +8,20 @@
 //	exp  the first second in which the token is not valid any more; at most MaxLifetime after nbf
 //	iat  when the token was made; optional
 //
-// Other claims are ignored. Clocks may differ by Leeway. A token is always verified as HS256, whatever its header asks for
-// (RFC 8725).
+// Other claims are ignored. A token that repeats a name, or writes one of these names in another case, is refused. Clocks may
+// differ by Leeway. A token is always verified as HS256, whatever its header asks for (RFC 8725).
 package auth
 
 import (
+	"encoding/base64"
 	"errors"
 	"fmt"
+	"slices"
+	"strings"
 	"time"
 
+	strictjson "github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
 	"github.com/golang-jwt/jwt/v5"
 )
 
@@ -86,6 +91,9 @@ func (t *Tokens) Verify(token string) (buyer string, err error) {
 	if err != nil {
 		return "", fmt.Errorf("%w: %w", ErrToken, explain(err))
 	}
+	if parts := strings.Split(token, "."); !exact(parts[0]) || !exact(parts[1]) {
+		return "", fmt.Errorf("%w: its header or its claims repeat a name, or write it in another case", ErrToken)
+	}
 	if _, given := parsed.Header["crit"]; given { // RFC 7515: refuse unknown extensions
 		return "", fmt.Errorf("%w: its header crit asks for an extension", ErrToken)
 	}
@@ -93,6 +101,23 @@ func (t *Tokens) Verify(token string) (buyer string, err error) {
 		return "", fmt.Errorf("%w: its exp is not within 30 days after its nbf", ErrToken)
 	}
 	return c.Subject, nil
+}
+
+// exact reports whether an object of a token has each name once, and the names of the package comment in lower case. The
+// parser takes the last of several values, and the claim Sub as sub.
+func exact(segment string) bool {
+	names := []string{"alg", "crit", "sub", "aud", "nbf", "exp", "iat"}
+	var members map[string]jsontext.Value
+	text, err := base64.RawURLEncoding.DecodeString(segment)
+	if err != nil || strictjson.Unmarshal(text, &members) != nil { // refuses repeated names
+		return false
+	}
+	for given := range members {
+		if slices.ContainsFunc(names, func(name string) bool { return name != given && strings.EqualFold(name, given) }) {
+			return false
+		}
+	}
+	return true
 }
 
 // explain replaces the parser's error, which may quote the token, by the known error that the parser wrapped.

@@ -37,8 +37,9 @@ type Store interface {
 	SetLimitPerBuyer(ctx context.Context, sku string, perBuyer int64) (after stock.SKU, err error)
 	Movements(ctx context.Context, sku, after string, limit int) ([]stock.Movement, error)
 
-	Payments(ctx context.Context, refused bool, after string, limit int) ([]order.Payment, error)
+	Payments(ctx context.Context, list order.PaymentList, after string, limit int) ([]order.Payment, error)
 	Refunded(ctx context.Context, id string) (order.Payment, error)
+	RefundFailed(ctx context.Context, id string) (order.Payment, error)
 
 	// Audit compares levels, ledger and orders of one SKU or, if the name is empty, of all SKUs. It calls account for
 	// each SKU, and difference for each broken invariant.
@@ -50,9 +51,10 @@ type Observer interface {
 	// Request counts an answered request. route is the pattern that the path matched, empty for none.
 	Request(method, route string, status int, took time.Duration)
 
-	// Order counts a request to change an order or its payment. The action is place, pay, cancel, payment-failed, extend or
-	// refund. The outcome is placed, paid, cancelled, noted, extended or refunded; replayed if an earlier request had the
-	// same outcome; or, after a failure, the last part of the problem's type.
+	// Order counts a request to change an order or its payment. The action of a buyer is place, cancel or buyers-pay; of a
+	// payment service pay, payment-failed, extend, refund or refund-failed. The outcome is placed, paid, cancelled, noted,
+	// extended or refunded; replayed if an earlier request had the same outcome; or, after a failure, the last part of the
+	// problem's type.
 	Order(action, outcome string)
 }
 
@@ -92,7 +94,7 @@ func New(c Config) http.Handler {
 		{"POST", "/v1/orders", buyer, "place", a.placeOrder, nil},
 		{"GET", "/v1/orders", buyer, "", a.listOrders, inPages},
 		{"GET", "/v1/orders/:id", buyer, "", a.getOrder, nil},
-		{"POST", "/v1/orders/:id/pay", buyer, "pay", a.payOrder, nil},
+		{"POST", "/v1/orders/:id/pay", buyer, "buyers-pay", a.payOrder, nil},
 		{"POST", "/v1/orders/:id/cancel", buyer, "cancel", a.cancelOrder, nil},
 		{"GET", "/v1/skus", reader, "", a.listSKUs, inPages},
 		{"GET", "/v1/skus/:sku", reader, "", a.getSKU, nil},
@@ -112,11 +114,12 @@ func NewOperator(c Config) http.Handler {
 		{"POST", "/v1/skus/:sku/movements", operator, "", a.restock, nil},
 		{"GET", "/v1/skus/:sku/movements", operator, "", a.listMovements, []string{"cursor", "limit"}},
 		{"GET", "/v1/audit", operator, "", a.audit, []string{"sku"}},
-		{"GET", "/v1/payments", operator, "", a.listPayments, []string{"cursor", "limit", "refused"}},
+		{"GET", "/v1/payments", operator, "", a.listPayments, []string{"cursor", "limit", "refunded", "refused"}},
 		{"POST", "/v1/orders/:id/pay", provider, "pay", a.takePayment, nil},
 		{"POST", "/v1/orders/:id/payment-failed", provider, "payment-failed", a.paymentFailed, nil},
 		{"POST", "/v1/orders/:id/extend", provider, "extend", a.extendOrder, nil},
 		{"POST", "/v1/payments/:payment/refunded", provider, "refund", a.paymentRefunded, nil},
+		{"POST", "/v1/payments/:payment/refund-failed", provider, "refund-failed", a.refundFailed, nil},
 		{"GET", "/metrics", operator, "", a.metrics, nil},
 		{"GET", "/debug/pprof/", operator, "", profile, nil},
 		{"GET", "/debug/pprof/:profile", operator, "", profile, nil},

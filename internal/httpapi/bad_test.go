@@ -17,6 +17,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"example.com/shop/internal/httpapi"
+	"example.com/shop/internal/order"
 	"example.com/shop/internal/stock"
 	"example.com/shop/internal/testserver"
 )
@@ -311,7 +312,7 @@ func TestBadTokens(t *testing.T) {
 				{"Authorization: Bearer ann"}, {good, good}, {good, "Authorization: Bearer x"}, {strings.Replace(good, "Bearer ", "Bearer  ", 1)},
 				{good + ", " + good}, {good + "\x01"}, {good[:len(good)-3], "Shop-Buyer: ann"}, {"Authorization: Bearer " + times("a", 10_000)},
 				{shows(t, otherSecret, "ann")}, {signed("aud", "shop:operator")}, {signed("exp", 2)}, {signed("sub", "")}, {signed("sub", 1)},
-				{signed("sub", "ann\x00")}, {signed("sub", "../ann")}, {shows(t, shopSecret, "a b")}, {asOperator},
+				{signed("sub", "ann\x00")}, {signed("sub", "../ann")}, {signed("Sub", "bob")}, {shows(t, shopSecret, "a b")}, {asOperator},
 			},
 		}, {
 			s.operator, "shop operator",
@@ -341,6 +342,10 @@ func TestBadTokens(t *testing.T) {
 				refused(call, headers, "401 bad-token", fmt.Sprintf("Bearer realm=%q, error=\"invalid_token\"", c.realm))
 			}
 		}
+	}
+	p := wantProblem(t, s.call(t, "GET /v1/orders", "", signed("sub", "auth0|ann")), "401 bad-token")
+	if !strings.Contains(fmt.Sprint(p["detail"]), order.BuyerRule) {
+		t.Errorf("got %v, want which names a buyer may have", p)
 	}
 	s.wantUnchanged(t, rows)
 }

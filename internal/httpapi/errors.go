@@ -110,6 +110,7 @@ func errorTable() []row {
 		{order.ErrState, 409, "order-ended", "Order has ended already", "", never},
 		{order.ErrAlreadyPaid, 409, "already-paid", "Paid already", "", never},
 		{order.ErrAmountMismatch, 409, "amount-mismatch", "Amount is not the order's total", "", never},
+		{order.ErrAlreadyRefunded, 409, "already-refunded", "Refunded already", "", never},
 		{order.ErrPayment, 422, "invalid-payment", "Invalid payment", "", never},
 		{order.ErrPaymentReused, 422, "payment-reused", "Payment reused", "", never},
 		{order.ErrNotFound, 404, "order-not-found", "Order not found", "", never},

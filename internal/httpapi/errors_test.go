@@ -210,10 +210,10 @@ func TestObserved(t *testing.T) {
 		{"POST /v1/orders", goodOrder, "key-1", []string{"POST /v1/orders 201", "place replayed"}, "INFO", "", first},
 		{"POST /v1/orders", goodOrder, "key-4", []string{"POST /v1/orders 409", "place sold-out"}, "DEBUG", "sold-out", ""},
 		{"POST /v1/orders", goodOrder, "", []string{"POST /v1/orders 400", "place key-missing"}, "DEBUG", "key-missing", ""},
-		{"POST " + first + "/pay", "", "", []string{"POST /v1/orders/:id/pay 200", "pay paid"}, "INFO", "", first},
-		{"POST " + first + "/pay", "", "", []string{"POST /v1/orders/:id/pay 200", "pay replayed"}, "INFO", "", first}, // whatever key it is asked with
-		{"POST " + first + "/pay", "", "key-5", []string{"POST /v1/orders/:id/pay 200", "pay replayed"}, "INFO", "", first},
-		{"POST " + first + "/pay", "", "key-5", []string{"POST /v1/orders/:id/pay 200", "pay replayed"}, "INFO", "", first},
+		{"POST " + first + "/pay", "", "", []string{"POST /v1/orders/:id/pay 200", "buyers-pay paid"}, "INFO", "", first},
+		{"POST " + first + "/pay", "", "", []string{"POST /v1/orders/:id/pay 200", "buyers-pay replayed"}, "INFO", "", first}, // whatever key it is asked with
+		{"POST " + first + "/pay", "", "key-5", []string{"POST /v1/orders/:id/pay 200", "buyers-pay replayed"}, "INFO", "", first},
+		{"POST " + first + "/pay", "", "key-5", []string{"POST /v1/orders/:id/pay 200", "buyers-pay replayed"}, "INFO", "", first},
 		{"POST " + first + "/cancel", "", "", []string{"POST /v1/orders/:id/cancel 409", "cancel order-ended"}, "DEBUG", "order-ended", first},
 		{"POST " + second + "/cancel", "", "", []string{"POST /v1/orders/:id/cancel 200", "cancel cancelled"}, "INFO", "", second},
 		{"POST " + second + "/cancel", "", "key-6", []string{"POST /v1/orders/:id/cancel 200", "cancel replayed"}, "INFO", "", second},

@@ -269,7 +269,7 @@ func (g gated) Orders(context.Context, string, string, int) ([]order.Order, erro
 	return nil, nil
 }
 
-func (g gated) Payments(context.Context, bool, string, int) ([]order.Payment, error) {
+func (g gated) Payments(context.Context, order.PaymentList, string, int) ([]order.Payment, error) {
 	g.hold()
 	return nil, nil
 }

@@ -83,7 +83,6 @@ func (a *api) takePayment(c *call) (int, any, error) {
 		PaymentID string      `json:"payment_id"`
 		Amount    stock.Money `json:"amount"`
 	}
-	body.Amount.Minor = -1 // refuses a missing amount; 0 is an amount
 	if err := decode(c, &body); err != nil {
 		return 0, nil, err
 	}
@@ -124,21 +123,36 @@ func (a *api) extendOrder(c *call) (int, any, error) {
 }
 
 func (a *api) paymentRefunded(c *call) (int, any, error) {
+	return a.noteRefund(c, "refunded", a.Store.Refunded)
+}
+
+func (a *api) refundFailed(c *call) (int, any, error) {
+	return a.noteRefund(c, "noted", a.Store.RefundFailed)
+}
+
+// noteRefund answers with the payment. The last report counts, because a refund may fail days after it was reported as made.
+func (a *api) noteRefund(c *call, outcome string, note func(context.Context, string) (order.Payment, error)) (int, any, error) {
 	if err := decode(c, new(noBody)); err != nil {
 		return 0, nil, err
 	}
-	c.payment, c.outcome = c.Param("payment"), "refunded"
-	refunded, err := a.Store.Refunded(c.Request.Context(), c.payment)
-	return http.StatusOK, refunded, err
+	c.payment, c.outcome = c.Param("payment"), outcome
+	now, err := note(c.Request.Context(), c.payment)
+	return http.StatusOK, now, err
 }
 
 func (a *api) listPayments(c *call) (int, any, error) {
-	refused := c.Query("refused")
-	if refused != "" && refused != "true" {
-		return 0, nil, fmt.Errorf("%w: refused %.20q: want true, or leave it out for all payments", ErrMalformed, refused)
+	list := order.AllPayments
+	for _, filter := range []order.PaymentList{order.RefusedPayments, order.RefundedPayments} {
+		value, given := c.GetQuery(string(filter))
+		if given && (value != "true" || list != order.AllPayments) {
+			return 0, nil, fmt.Errorf("%w: %s %.20q: want true, and one of refused and refunded, or neither for all payments", ErrMalformed, filter, value)
+		}
+		if given {
+			list = filter
+		}
 	}
 	find := func(ctx context.Context, after string, limit int) ([]order.Payment, error) {
-		return a.Store.Payments(ctx, refused == "true", after, limit)
+		return a.Store.Payments(ctx, list, after, limit)
 	}
 	valid := func(id string) bool { return order.CheckPaymentID(id) == nil }
 	return page(c, "payments", valid, find, func(p order.Payment) string { return p.ID })

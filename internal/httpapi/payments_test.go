@@ -30,7 +30,7 @@ func TestPayments(t *testing.T) {
 	var seen witness
 	s := newShop(t, func(c *httpapi.Config) { c.Observer = &seen })
 	s.supply(t, "mug", 10)
-	path, other := s.place(t, "key-1", "1"), s.place(t, "key-2", "1")
+	path, other, last := s.place(t, "key-1", "1"), s.place(t, "key-2", "1"), s.place(t, "key-3", "1")
 	seen.take()
 
 	wantProblem(t, s.provide(t, "POST "+path+"/pay", payment("pi_1", 1249)), "409 amount-mismatch")
@@ -59,7 +59,7 @@ func TestPayments(t *testing.T) {
 	wantStatus(t, s.provide(t, "POST "+other+"/payment-failed", `{"release":true}`), http.StatusOK)
 	wantProblem(t, s.provide(t, "POST "+other+"/extend", ""), "409 order-ended")
 	wantProblem(t, s.provide(t, "POST "+other+"/pay", payment("pi_4", 1250)), "409 order-ended")
-	s.wantLevel(t, "mug", stock.Level{Supplied: 10, Available: 9, Sold: 1})
+	s.wantLevel(t, "mug", stock.Level{Supplied: 10, Available: 8, Reserved: 1, Sold: 1})
 
 	type page struct {
 		Payments []struct {
@@ -86,19 +86,42 @@ func TestPayments(t *testing.T) {
 	if w := s.provide(t, "POST /v1/payments/pi_3/refunded", ""); !strings.Contains(w.Body.String(), `"refunded_at":"20`) {
 		t.Errorf("got %s, want when it was refunded", w.Body)
 	}
-	wantProblem(t, s.provide(t, "POST /v1/payments/pi_9/refunded", ""), "404 payment-not-found")
 	if got, want := list("&refused=true", "100"), slices.Delete(slices.Clone(refused), 1, 2); !slices.Equal(got, want) {
 		t.Errorf("got %v, want %v", got, want)
 	}
-	if got, want := list("", "2"), slices.Insert(refused, 1, "pi_2 "); !slices.Equal(got, want) {
+	for range 2 { // the refund fails later, and is reported twice
+		if w := s.provide(t, "POST /v1/payments/pi_3/refund-failed", "{}"); w.Code != http.StatusOK || strings.Contains(w.Body.String(), "refunded_at") {
+			t.Errorf("got %d %s, want it not refunded", w.Code, w.Body)
+		}
+	}
+	if got := list("&refused=true", "100"); !slices.Equal(got, refused) {
+		t.Errorf("got %v, want %v", got, refused)
+	}
+	wantStatus(t, s.provide(t, "POST /v1/payments/pi_2/refunded", ""), http.StatusOK) // the order stays paid
+	if got := list("&refunded=true", "100"); !slices.Equal(got, []string{"pi_2 "}) {
+		t.Errorf("got %v, want the payment that paid", got)
+	}
+	if w := s.provide(t, "POST /v1/payments/pi_5/refunded", ""); w.Code != http.StatusOK || strings.Contains(w.Body.String(), "order_id") {
+		t.Errorf("got %d %s, want a refund of a payment that is still to come", w.Code, w.Body)
+	}
+	for range 2 {
+		p := wantProblem(t, s.provide(t, "POST "+last+"/pay", payment("pi_5", 1250)), "409 already-refunded")
+		if p["refund"] != nil || p["order_status"] != "pending" {
+			t.Errorf("got %v, want nothing about a refund", p)
+		}
+	}
+	if got, want := list("", "2"), append(slices.Insert(slices.Clone(refused), 1, "pi_2 "), "pi_5 already-refunded"); !slices.Equal(got, want) {
 		t.Errorf("got %v, want %v", got, want)
 	}
-	wantProblem(t, s.operate(t, "GET /v1/payments?refused=false", ""), "400 malformed")
+	for _, query := range []string{"refused=false", "refunded=1", "refused=true&refunded=true"} {
+		wantProblem(t, s.operate(t, "GET /v1/payments?"+query, ""), "400 malformed")
+	}
 	told := slices.DeleteFunc(seen.take(), func(what string) bool { return strings.Contains(what, "/") }) // requests
 	if want := []string{
 		"pay amount-mismatch", "pay paid", "pay replayed", "pay already-paid", "pay payment-reused", "payment-failed noted",
 		"extend extended", "payment-failed noted", "payment-failed noted", "extend order-ended", "pay order-ended",
-		"refund refunded", "refund payment-not-found",
+		"refund refunded", "refund-failed noted", "refund-failed noted", "refund refunded", "refund refunded",
+		"pay already-refunded", "pay already-refunded",
 	}; !slices.Equal(told, want) {
 		t.Errorf("got %q counted, want %q", told, want)
 	}
@@ -114,14 +137,17 @@ func TestPayments_bad(t *testing.T) {
 	for want, calls := range map[string][][2]string{
 		"422 invalid-payment": {
 			{path + "/pay", `{}`}, {path + "/pay", `{"payment_id":"pi_1"}`}, {path + "/pay", payment("", 1250)}, {path + "/pay", payment("pi_1", -1)},
-			{path + "/pay", payment(times("p", 256), 1250)}, {path + "/pay", payment("€", 1250)}, {path + "/pay", payment("a/b", 1250)}, {path + "/pay", payment("buyer:ann", 1250)}, {path + "/pay", `{"payment_id":"pi_1","amount":{"minor":1250,"currency":"eur"}}`},
+			{path + "/pay", payment(times("p", 256), 1250)}, {path + "/pay", payment("€", 1250)}, {path + "/pay", payment("a/b", 1250)}, {path + "/pay", payment(".", 1250)}, {path + "/pay", payment("..", 1250)}, {path + "/pay", payment("buyer:ann", 1250)}, {path + "/pay", `{"payment_id":"pi_1","amount":{"minor":1250,"currency":"eur"}}`},
 		},
 		"400 malformed": {
 			{path + "/pay", ``}, {path + "/pay", `{"payment_id":1}`}, {path + "/payment-failed", `{"release":1}`}, {path + "/payment-failed", ``}, {path + "/extend", `{"by":"1h"}`},
 			{path + "/pay?force=1", payment("pi_1", 1250)},
 		},
-		"404 order-not-found":   {{nowhere + "/pay", payment("pi_1", 1250)}, {nowhere + "/payment-failed", `{}`}, {nowhere + "/extend", ``}, {"/v1/orders/ANN/pay", payment("pi_1", 1250)}},
-		"404 payment-not-found": {{"/v1/payments/pi_1/refunded", ``}, {"/v1/payments/%00/refunded", ``}, {"/v1/payments/" + times("p", 256) + "/refunded", ``}},
+		"404 order-not-found": {{nowhere + "/pay", payment("pi_1", 1250)}, {nowhere + "/payment-failed", `{}`}, {nowhere + "/extend", ``}, {"/v1/orders/ANN/pay", payment("pi_1", 1250)}},
+		"404 payment-not-found": {
+			{"/v1/payments/pi_1/refund-failed", ``}, {"/v1/payments/buyer:" + path[len("/v1/orders/"):] + "/refunded", ``},
+			{"/v1/payments/%00/refunded", ``}, {"/v1/payments/%2e%2e/refunded", ``}, {"/v1/payments/" + times("p", 256) + "/refunded", ``},
+		},
 	} {
 		for _, call := range calls {
 			wantProblem(t, s.provide(t, "POST "+call[0], call[1]), want)
@@ -133,23 +159,34 @@ func TestPayments_bad(t *testing.T) {
 	}
 }
 
-// "It gives access only to payments", and no other token opens these calls. Only in a demonstration may buyers pay
-// themselves.
+// "It gives access only to payments", and no other token opens these calls, whose refusals are counted by outcome. Only in a
+// demonstration may buyers pay themselves.
 func TestPayments_tokens(t *testing.T) {
 	t.Parallel()
-	s := newShop(t, func(c *httpapi.Config) { c.BuyersPay = false })
+	var seen witness
+	s := newShop(t, func(c *httpapi.Config) { c.BuyersPay, c.Observer = false, &seen })
 	s.supply(t, "mug", 10)
 	path := s.place(t, "key-1", "1")
 	another := newShop(t, func(c *httpapi.Config) { c.PaymentsToken = secret(t, shopSecret) })
-	for _, call := range []string{path + "/pay", path + "/payment-failed", path + "/extend", "/v1/payments/pi_1/refunded"} {
+	for action, call := range map[string]string{
+		"pay": path + "/pay", "payment-failed": path + "/payment-failed", "extend": path + "/extend",
+		"refund": "/v1/payments/pi_1/refunded", "refund-failed": "/v1/payments/pi_1/refund-failed",
+	} {
+		seen.take()
 		wantProblem(t, s.operate(t, "POST "+call, payment("pi_1", 1250)), "401 bad-token")
 		wantProblem(t, s.callOn(t, s.operator, "POST "+call, payment("pi_1", 1250)), "401 no-token")
+		if told := seen.take(); !slices.Contains(told, action+" bad-token") || !slices.Contains(told, action+" no-token") {
+			t.Errorf("got %q counted, want both refusals", told)
+		}
 		wantProblem(t, another.provide(t, "POST "+call, payment("pi_1", 1250)), "401 bad-token")
 	}
 	for _, call := range []string{"GET /v1/payments", "POST /v1/skus", "GET /v1/audit", "GET /metrics", "GET /nowhere"} {
 		wantProblem(t, s.provide(t, call, newSKU), "401 bad-token")
 	}
-	p := wantProblem(t, s.call(t, "POST "+path+"/pay", ""), "403 paid-by-provider")
+	p := wantProblem(t, s.call(t, "POST "+path+"/pay", ""), "403 paid-by-provider") // and is not counted as the payment service's
+	if told := seen.take(); !slices.Contains(told, "buyers-pay paid-by-provider") {
+		t.Errorf("got %q counted, want the buyer's call", told)
+	}
 	if !strings.Contains(fmt.Sprint(p["detail"]), "docs/payments.md") {
 		t.Errorf("got %v, want where to read on", p)
 	}

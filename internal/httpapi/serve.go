@@ -210,7 +210,7 @@ func (a *api) identify(c *call) (err error) {
 	case c.route.caller == buyer:
 		c.buyer, err = a.Buyers.Verify(token)
 		if err == nil && order.CheckBuyer(c.buyer) != nil {
-			err = fmt.Errorf("%w: its sub is not the name of a buyer", auth.ErrToken)
+			err = fmt.Errorf("%w: its sub is not the name of a buyer: want "+order.BuyerRule, auth.ErrToken)
 		}
 	case c.route.caller == provider && !a.PaymentsToken.Is(token):
 		err = fmt.Errorf("%w: it is not the payment service's token", auth.ErrToken)

@@ -90,7 +90,13 @@ func TestBatch_mends(t *testing.T) {
 		for _, sku := range []string{"hat", "mug"} { // each is known from here on
 			g.mustPlace(t, purchase("ann", sku, sku, 1))
 		}
-		g.exec(t, "UPDATE skus SET price_minor = 1 WHERE name = 'hat'")
+		g.supplyAt(t, stock.Money{Currency: "EUR"}, "pin", 10)
+		g.supply(t, "cap", 10)
+		for _, sku := range []string{"pin", "cap"} {
+			g.mustPlace(t, purchase("fay", sku, sku, 1))
+		}
+		g.exec(t, "UPDATE skus SET price_minor = 1 WHERE name IN ('hat', 'pin')")
+		g.exec(t, "UPDATE skus SET price_minor = 0 WHERE name = 'cap'")
 		both := []order.Line{{SKU: "mug", Units: 1}, {SKU: "hat", Units: 1}}
 		g.answers = nil
 		g.together(t, "hat",
@@ -98,23 +104,25 @@ func TestBatch_mends(t *testing.T) {
 			order.Request{Buyer: "cem", Key: "cheaper", Lines: both},
 			purchase("dan", "last", "mug", 1),
 			purchase("ann", "open", "hat", 1),
-			purchase("eve", "cheap", "hat", 1))
-		for i, want := range []error{order.ErrSoldOut, nil, order.ErrSoldOut, order.ErrTooManyOpen, nil} {
+			purchase("eve", "cheap", "hat", 1),
+			purchase("gus", "no longer free", "pin", 1),
+			purchase("hal", "free now", "cap", 1))
+		for i, want := range []error{order.ErrSoldOut, nil, order.ErrSoldOut, order.ErrTooManyOpen, nil, nil, nil} {
 			g.want(t, fmt.Sprint("order ", i), i, want)
 		}
 		if o := g.answers[1].order; o.Total.Minor != 1251 {
 			t.Errorf("cart costs %v, want 12.51", o.Total)
 		}
-		for _, i := range []int{1, 4} {
+		for i, want := range map[int]order.Status{1: order.Pending, 4: order.Pending, 5: order.Pending, 6: order.Paid} {
 			now, err := g.Order(t.Context(), g.answers[i].order.Buyer, g.answers[i].order.ID)
-			if diff := gocmp.Diff(g.answers[i].order, now); err != nil || diff != "" {
-				t.Errorf("order %d: %v (-answered +there):\n%s", i, err, diff)
+			if diff := gocmp.Diff(g.answers[i].order, now); err != nil || diff != "" || now.Status != want {
+				t.Errorf("order %d: %s, want %s, %v (-answered +there):\n%s", i, now.Status, want, err, diff)
 			}
 		}
 		var orders, lines int
 		row := db.DB().QueryRowContext(t.Context(), "SELECT (SELECT COUNT(*) FROM orders), (SELECT COUNT(*) FROM order_lines)")
-		if err := row.Scan(&orders, &lines); err != nil || orders != 5 || lines != 6 {
-			t.Errorf("%d orders, %d lines, %v; want 5 and 6", orders, lines, err)
+		if err := row.Scan(&orders, &lines); err != nil || orders != 9 || lines != 10 {
+			t.Errorf("%d orders, %d lines, %v; want 9 and 10", orders, lines, err)
 		}
 		g.audit(t, "")
 	})

@@ -1,6 +1,7 @@
 // Package order takes orders without selling a unit twice.
 //
-// A placed order is pending and holds its units. Service.Place takes these steps:
+// A placed order is pending and holds its units. An order that costs nothing is paid when it is placed. Service.Place takes
+// these steps:
 //
 //	validate -> check that the SKUs exist -> replay a known idempotency key, or sell: by a Strategy
 //
@@ -22,8 +23,8 @@
 //	orders -> buyers -> idempotency keys -> payments -> SKUs -> units that buyers have of SKUs with a limit
 //
 // If a transaction waits for several rows of a kind, it locks them in the order of their primary keys. New orders, their
-// lines and all movements may be written at any moment, because no other transaction waits for these rows. The idempotency
-// keys include the keys of deliveries.
+// lines, the payments of free orders and all movements may be written at any moment, because no other transaction waits for
+// these rows. The idempotency keys include the keys of deliveries.
 //
 // The package promises:
 //

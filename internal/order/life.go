@@ -116,7 +116,7 @@ func (s *Service) endAs(ctx context.Context, e Ending) (Ended, error) {
 	as := e.As
 	e = s.endWithRetry(ctx, e)
 	first, payment := e.Moved, e.Payment
-	isDue := e.Now == Pending && payment.Refusal != ErrAmountMismatch.Code // and no sweep has expired the order yet
+	isDue := e.Now == Pending && (payment.Refusal == "" || payment.Refusal == ErrExpired.Code) // and no sweep has expired the order yet
 	if e.Err == nil && isDue {
 		e = s.endWithRetry(ctx, Ending{Order: e.Order, As: Expired})
 		if e.Err == nil && e.Now == Pending {

@@ -19,7 +19,7 @@ import (
 // Status is the state of an order.
 type Status string
 
-// An order begins as Pending and ends as one of the others.
+// An order begins as Pending and ends as one of the others. A free order, whose total is 0, begins as Paid.
 const (
 	Pending   Status = "pending"   // holds its units until ExpiresAt
 	Paid      Status = "paid"      // its units are sold
@@ -158,11 +158,13 @@ func CheckKey(key string) error {
 	return nil
 }
 
-// CheckBuyer returns ErrBuyer unless a name has 1 to 64 letters, digits, '.', '_', '@', '-', the first a letter or digit.
+// BuyerRule says which names a buyer may have.
+const BuyerRule = "1 to 64 letters, digits, '.', '_', '@', '-', the first a letter or a digit"
+
+// CheckBuyer returns ErrBuyer unless a name follows BuyerRule.
 func CheckBuyer(name string) error {
 	if !buyerRule.MatchString(name) {
-		return &Error{Code: ErrBuyer.Code, Text: fmt.Sprintf(
-			"invalid buyer %.80q: want 1 to 64 letters, digits, '.', '_', '@', '-', the first a letter or a digit", name)}
+		return &Error{Code: ErrBuyer.Code, Text: fmt.Sprintf("invalid buyer %.80q: want "+BuyerRule, name)}
 	}
 	return nil
 }
@@ -191,7 +193,8 @@ func Fingerprint(lines []Line) string {
 	return hex.EncodeToString(h.Sum(nil))
 }
 
-// Price sets the draft's prices and times. SKUs in two currencies are ErrInvalid; a SKU without a level is ErrUnknownSKU.
+// Price sets the draft's prices, times and status. SKUs in two currencies are ErrInvalid; a SKU without a level is
+// ErrUnknownSKU.
 func (d *Draft) Price(levels Levels) error {
 	lines := slices.Clone(d.Lines) // an error changes nothing
 	total := stock.Money{Currency: levels.SKUs[lines[0].SKU].Price.Currency}
@@ -207,7 +210,10 @@ func (d *Draft) Price(levels Levels) error {
 		lines[i].Price = sku.Price
 		total.Minor += sku.Price.Minor * lines[i].Units
 	}
-	d.Lines, d.Total = lines, total
+	d.Lines, d.Total, d.Status = lines, total, Pending
+	if total.Minor == 0 {
+		d.Status = Paid
+	}
 	d.CreatedAt, d.ExpiresAt = levels.At, levels.At.Add(d.hold)
 	return nil
 }
@@ -219,7 +225,9 @@ func (d *Draft) Replay(used UsedKey) error {
 		return ErrKeyReused
 	}
 	d.Order, d.Replayed = used.Order, true
-	d.Status = Pending
+	if d.Status != Paid || d.Total.Minor > 0 {
+		d.Status = Pending
+	}
 	if !d.FirstExpiry.IsZero() {
 		d.ExpiresAt = d.FirstExpiry
 	}

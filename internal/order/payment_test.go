@@ -36,6 +36,26 @@ func succeededWith(id string, amount stock.Money) message {
 	}
 }
 
+// refundedFirst reports the refund of a payment before the payment.
+func refundedFirst(b *bundle, t *testing.T, o order.Order) error {
+	b.refunded(t, "pi-early-"+o.ID)
+	return succeeded("pi-early")(b, t, o)
+}
+
+// refundedLater reports the refund of a payment after the payment.
+func refundedLater(b *bundle, t *testing.T, o order.Order) error {
+	err := succeeded("pi-first")(b, t, o)
+	b.refunded(t, "pi-first-"+o.ID)
+	return err
+}
+
+func (b *bundle) refunded(t testing.TB, id string) {
+	t.Helper()
+	if p, err := b.db.Refunded(t.Context(), id); err != nil || p.RefundedAt.IsZero() {
+		t.Errorf("got %+v, %v, want when it was refunded", p, err)
+	}
+}
+
 func failed(release bool) message {
 	return func(b *bundle, t *testing.T, o order.Order) error {
 		_, err := b.PaymentFailed(t.Context(), o.ID, release)
@@ -79,7 +99,7 @@ func TestPayments_inEachState(t *testing.T) {
 		}, order.Paid},
 	}
 	less, dollars := stock.Money{Minor: 2499, Currency: "EUR"}, stock.Money{Minor: 2500, Currency: "USD"}
-	paid, cancelled, expired := order.ErrAlreadyPaid, order.ErrState, order.ErrExpired
+	paid, cancelled, expired, refunded := order.ErrAlreadyPaid, order.ErrState, order.ErrExpired, order.ErrAlreadyRefunded
 	rows := []struct {
 		name string
 		say  message
@@ -98,6 +118,11 @@ func TestPayments_inEachState(t *testing.T) {
 		{"other currency", succeededWith("pi-3", dollars),
 			map[string]error{"pending": order.ErrAmountMismatch, "due": expired, "expired": expired, "cancelled": cancelled, "paid": paid},
 			map[string]order.Status{"due": order.Expired}},
+		{"refunded before it succeeded", refundedFirst,
+			map[string]error{"pending": refunded, "due": refunded, "expired": refunded, "cancelled": refunded, "paid": refunded}, nil},
+		{"refunded after it succeeded", refundedLater,
+			map[string]error{"due": expired, "expired": expired, "cancelled": cancelled},
+			map[string]order.Status{"pending": order.Paid, "due": order.Expired}},
 		{"failed", failed(false), nil, nil},
 		{"failed, released", failed(true), nil, map[string]order.Status{"pending": order.Cancelled, "due": order.Expired}},
 		{"extension", extended,
@@ -145,7 +170,7 @@ func TestPayments_inEachState(t *testing.T) {
 }
 
 // wantPaidOnce fails unless the level and the ledger of an order's two units are as its status says. Each payment has either paid
-// the order or is to be refunded.
+// the order or is to be refunded. The operator sees the payments that are to be refunded, and a refunded one that has paid.
 func (b *bundle) wantPaidOnce(t testing.TB, o, now order.Order) {
 	t.Helper()
 	want := map[order.Status]stock.Level{
@@ -155,23 +180,33 @@ func (b *bundle) wantPaidOnce(t testing.TB, o, now order.Order) {
 	if got := b.audit(t, o.Lines[0].SKU).Level; got != want {
 		t.Errorf("%s: got level %v, want %v", now.Status, got, want)
 	}
-	accepted, refused := 0, b.payments(t, o, true)
-	for _, p := range b.payments(t, o, false) {
+	accepted, refused, refunded := 0, map[string]order.Payment{}, map[string]order.Payment{}
+	for _, p := range b.payments(t, o, order.AllPayments) {
 		if p.Refusal == "" {
 			accepted++
-		} else if diff := cmp.Diff(refused[p.ID], p); diff != "" {
-			t.Errorf("payment %s was refused, and is not listed to be refunded:\n%s", p.ID, diff)
 		}
+		switch isRefunded := !p.RefundedAt.IsZero(); {
+		case p.Refusal != "" && !isRefunded:
+			refused[p.ID] = p
+		case p.Refusal == "" && isRefunded:
+			refunded[p.ID] = p
+		}
+	}
+	if diff := cmp.Diff(refused, b.payments(t, o, order.RefusedPayments)); diff != "" {
+		t.Errorf("payments that are to be refunded (-want +listed):\n%s", diff)
+	}
+	if diff := cmp.Diff(refunded, b.payments(t, o, order.RefundedPayments)); diff != "" {
+		t.Errorf("payments that paid and were refunded (-want +listed):\n%s", diff)
 	}
 	if paid := now.Status == order.Paid; accepted != map[bool]int{true: 1}[paid] {
 		t.Errorf("got %d payments that paid an order that is %s", accepted, now.Status)
 	}
 }
 
-// payments returns the payments of an order: all, or only those refused and not refunded.
-func (b *bundle) payments(t testing.TB, o order.Order, refused bool) map[string]order.Payment {
+// payments returns the payments of an order that are in a list.
+func (b *bundle) payments(t testing.TB, o order.Order, list order.PaymentList) map[string]order.Payment {
 	t.Helper()
-	all, err := b.db.Payments(t.Context(), refused, "", math.MaxInt32)
+	all, err := b.db.Payments(t.Context(), list, "", math.MaxInt32)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -228,7 +263,7 @@ func TestPayments_raceWithExpiry(t *testing.T) {
 		if _, err := b.ExpireDue(t.Context(), math.MaxInt); err != nil {
 			t.Error(err)
 		}
-		refused, err := db.Payments(t.Context(), true, "", orders)
+		refused, err := db.Payments(t.Context(), order.RefusedPayments, "", orders)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -275,24 +310,147 @@ func TestService_TakePayment_sameID(t *testing.T) {
 		want(order.Payment{ID: "pi-1", OrderID: first.ID, Amount: stock.Money{Minor: 1, Currency: "EUR"}}, order.ErrPaymentReused)
 		want(pays("pi-2", first), order.ErrAlreadyPaid)
 		want(pays("pi-2", second), order.ErrPaymentReused)
-		if p, err := db.Refunded(t.Context(), "pi-2"); err != nil || p.RefundedAt.IsZero() {
-			t.Errorf("got %+v, %v, want when it was refunded", p, err)
-		}
+		b.refunded(t, "pi-2")
 		want(pays("pi-2", first), order.ErrAlreadyPaid)
 		if lag, err := db.RefundLag(t.Context()); err != nil || lag <= 0 || lag > time.Minute {
 			t.Errorf("got %v, %v, want the time since the payment of another amount", lag, err)
 		}
-		if _, err := db.Refunded(t.Context(), "pi-0"); err != nil {
-			t.Error(err)
-		}
+		b.refunded(t, "pi-0")
 		if lag, err := db.RefundLag(t.Context()); err != nil || lag != 0 {
 			t.Errorf("got %v, %v, want nothing left to refund", lag, err)
 		}
-		if _, err := db.Refunded(t.Context(), "pi-9"); !errors.Is(err, order.ErrNoPayment) {
+		b.refunded(t, "pi-9") // before it is reported
+		want(pays("pi-9", second), order.ErrAlreadyRefunded)
+		want(pays("pi-9", third), order.ErrPaymentReused)
+		want(pays("pi-8", second), nil)
+		want(pays("pi-9", second), order.ErrAlreadyRefunded)
+		// Only a refund that was reported is on record under the shop's own ids.
+		if _, err := db.Refunded(t.Context(), order.OwnWord+third.ID); !errors.Is(err, order.ErrNoPayment) {
+			t.Errorf("got %v, want no payment of a provider", err)
+		}
+		if _, err := b.Pay(t.Context(), payment(third)); err != nil {
+			t.Error(err)
+		}
+		b.audit(t, "sku-1")
+	})
+}
+
+// "Reports of refunds may be repeated and out of order: the last one counts." The list of payments to refund, and the time for
+// which they have waited, follow it.
+func TestStore_RefundFailed(t *testing.T) {
+	t.Parallel()
+	storetest.Each(t, func(t *testing.T, db *store.Store) {
+		b := setup(t, db)
+		b.supply(t, "sku-1", 10)
+		o := b.place(t, "key-1", "sku-1", 2)
+		for _, id := range []string{"pi-1", "pi-2"} {
+			_, _ = b.TakePayment(t.Context(), pays(id, o))
+		}
+		listed := func(list order.PaymentList, id string) bool {
+			_, is := b.payments(t, o, list)[id]
+			return is
+		}
+		for i, madeIt := range []bool{true, true, false, false, true, false} {
+			for id, list := range map[string]order.PaymentList{"pi-1": order.RefundedPayments, "pi-2": order.RefusedPayments} {
+				report := db.RefundFailed
+				if madeIt {
+					report = db.Refunded
+				}
+				p, err := report(t.Context(), id)
+				if err != nil || p.ID != id || p.RefundedAt.IsZero() == madeIt || listed(list, id) != (madeIt == (id == "pi-1")) {
+					t.Errorf("report %d: got %+v, %v, listed as %s: %v", i, p, err, list, listed(list, id))
+				}
+			}
+			if lag, err := db.RefundLag(t.Context()); err != nil || (lag == 0) != madeIt {
+				t.Errorf("report %d: got %v, %v since the payment that is to be refunded", i, lag, err)
+			}
+		}
+		if _, err := db.RefundFailed(t.Context(), "pi-9"); !errors.Is(err, order.ErrNoPayment) {
 			t.Errorf("got %v, want no payment", err)
 		}
 		b.audit(t, "sku-1")
 	})
+}
+
+// The refund and the payment: "exactly one of the two comes first". The refund is reported before and after the transaction has recorded the
+// payment, and many are at the same moment. Either the order is paid, and the operator sees that its payment was refunded, or
+// the payment is refused, and nothing is left to do.
+func TestPayments_raceWithRefund(t *testing.T) {
+	t.Parallel()
+	storetest.Each(t, func(t *testing.T, db *store.Store) {
+		const crowd = 30
+		shops := threeShops(t, db)
+		b := shops[0]
+		place := func(name string) order.Order {
+			b.supply(t, name, 10)
+			return b.mustPlace(t, buy(name, name, 2))
+		}
+		wantOneStory := func(o order.Order, answers ...error) (paid bool) {
+			t.Helper()
+			now := b.find(t, o.ID)
+			b.wantPaidOnce(t, o, now)
+			p := b.payments(t, o, order.AllPayments)["pi-"+o.ID]
+			paid = now.Status == order.Paid
+			want := map[bool]string{false: order.ErrAlreadyRefunded.Code}[paid]
+			for _, answer := range answers {
+				if p.RefundedAt.IsZero() || p.Refusal != want || order.Code(answer) != want || answer != nil && want == "" {
+					t.Errorf("got %+v of an order that is %s, answered with %v", p, now.Status, answer)
+				}
+			}
+			return paid
+		}
+		for _, isFirst := range []bool{true, false} {
+			o := place(fmt.Sprint("first-", isFirst))
+			var report sync.WaitGroup
+			refund := func() { report.Go(func() { b.refunded(t, "pi-"+o.ID) }) }
+			b.spy.aroundTx = func(tx order.Tx) order.Tx {
+				if isFirst {
+					refund()
+					if !db.IsSQLite() { // has one writer, the payment
+						report.Wait()
+					}
+					return tx
+				}
+				return recording{tx, refund}
+			}
+			_, err := b.TakePayment(t.Context(), pays("pi-"+o.ID, o))
+			b.spy.aroundTx = nil
+			report.Wait()
+			if paid := wantOneStory(o, err); paid != (!isFirst || db.IsSQLite()) {
+				t.Errorf("refund comes first %v: got an order that is paid %v", isFirst, paid)
+			}
+		}
+		orders, answers := make([]order.Order, crowd), make([]error, 2*crowd)
+		for i := range orders {
+			orders[i] = place(fmt.Sprint("sku-", i))
+		}
+		atOnce(4*crowd, func(i int) {
+			o := orders[i/4]
+			if i%4 < 2 {
+				_, answers[i/4*2+i%4] = shops[i%3].TakePayment(t.Context(), pays("pi-"+o.ID, o))
+			} else {
+				b.refunded(t, "pi-"+o.ID)
+			}
+		})
+		paid := 0
+		for i, o := range orders {
+			if wantOneStory(o, answers[2*i:2*i+2]...) {
+				paid++
+			}
+		}
+		t.Logf("%d of %d orders are paid", paid, crowd)
+	})
+}
+
+// recording calls a function when payments are recorded and not yet committed.
+type recording struct {
+	order.Tx
+	then func()
+}
+
+func (r recording) RecordPayments(all ...order.Payment) (map[string]order.Payment, error) {
+	defer r.then()
+	return r.Tx.RecordPayments(all...)
 }
 
 // "Extend lets a pending order hold its units for longer, once, while a payment is under way." A replay of the request that

@@ -348,3 +348,48 @@ func TestService_Place_clockSteps(t *testing.T) {
 		}
 	})
 }
+
+// "A free order, whose total is 0, begins as Paid": by every strategy, in the transaction that places it, with its movements
+// and a payment. A limit holds for it. A cart that costs something is an order like any other.
+func TestService_Place_free(t *testing.T) {
+	t.Parallel()
+	storetest.Each(t, func(t *testing.T, db *store.Store) {
+		b := setup(t, db, func(c *config) { c.lockers, c.counts, c.maxOpen = locks(t, db), miniRedis(t), 1 })
+		for _, s := range offered(b) {
+			t.Run(s.Name, func(t *testing.T) {
+				b, free, pin, mug := b.by(s.Name), stock.Money{Currency: "EUR"}, "pin-"+s.Name, "mug-"+s.Name
+				b.supplyAt(t, free, pin, 10)
+				b.supply(t, mug, 10)
+				b.limit(t, pin, 3)
+				request := cart("free "+s.Name, order.Line{SKU: pin, Units: 2})
+				o := b.mustPlace(t, request)
+				if o.Status != order.Paid || o.Total != free {
+					t.Errorf("got %s for %v, want a paid order", o.Status, o.Total)
+				}
+				replay, replayed, err := b.Place(t.Context(), request)
+				if diff := cmp.Diff(o, replay); err != nil || !replayed || diff != "" {
+					t.Errorf("replayed %v, %v (-placed +replayed):\n%s", replayed, err, diff)
+				}
+				_, err = b.Cancel(t.Context(), payment(o))
+				wantErr(t, "cancel", err, order.ErrState)
+				_, err = b.TakePayment(t.Context(), pays("pi-"+o.ID, o))
+				wantErr(t, "payment of 0, which could not be refunded", err, order.ErrPayment)
+				b.wantEnd(t, o, order.Paid, pin, stock.Level{Supplied: 10, Available: 8, Sold: 2})
+				b.wantRefused(t, buy("over "+s.Name, pin, 2), order.ErrPurchaseLimit, "1 of them left to buy")
+
+				mixed := b.mustPlace(t, cart("mixed "+s.Name, order.Line{SKU: pin, Units: 1}, order.Line{SKU: mug, Units: 1}))
+				if mixed.Status != order.Pending {
+					t.Errorf("got %s, want a pending order", mixed.Status)
+				}
+				_, err = b.TakePayment(t.Context(), pays("pi-"+mixed.ID, mixed))
+				wantErr(t, "payment", err, nil)
+				b.audit(t, "")
+			})
+		}
+		// It writes orders without taking units.
+		b.supplyAt(t, stock.Money{Currency: "EUR"}, "pin", 10)
+		_, _, err := b.by("pre-deduct-only").Place(t.Context(), buy("not taken", "pin", 1))
+		wantErr(t, "pre-deduct-only", err, order.ErrNotReserved)
+		b.audit(t, "")
+	})
+}

@@ -48,6 +48,7 @@ type sequence struct {
 	seen   map[string]bool // kinds
 	locked map[string]bool // rows, by this transaction
 	kind   int             // of the last of them
+	placed bool            // orders, by this transaction: their payments are as new
 	row    string          // the last of its kind that the transaction may have waited for
 }
 
@@ -55,7 +56,7 @@ func (s *sequence) judge(statement string) testserver.Fate {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if statement == "START TRANSACTION" || statement == "COMMIT" {
-		s.locked, s.kind, s.row = map[string]bool{}, 0, ""
+		s.locked, s.kind, s.row, s.placed = map[string]bool{}, 0, "", false
 	}
 	if !locking.MatchString(statement) {
 		return testserver.Pass
@@ -72,7 +73,8 @@ func (s *sequence) judge(statement string) testserver.Fate {
 	if strings.Contains(statement, "ORDER BY name") {
 		slices.Sort(rows)
 	}
-	kind, isNew := slices.Index(s.kinds, table.kind), strings.HasPrefix(statement, "INSERT INTO `orders`")
+	s.placed = s.placed || strings.HasPrefix(statement, "INSERT INTO `orders`")
+	kind, isNew := slices.Index(s.kinds, table.kind), s.placed && (name == "orders" || name == "payments")
 	waits := !strings.Contains(statement, "SKIP LOCKED") && !strings.Contains(statement, "NOWAIT")
 	s.seen[table.kind] = s.seen[table.kind] || len(rows) > 0
 	for _, row := range rows {
@@ -109,10 +111,11 @@ func TestOneSequenceOfLocks(t *testing.T) {
 		b := setup(t, database.Through(t, s.judge).Open(t), func(c *config) { c.maxOpen = 100 })
 
 		var skus []stock.SKU
-		for _, name := range []string{"sku-3", "sku-1", "sku-2"} {
-			skus = append(skus, stock.SKU{Name: name, Price: stock.Money{Currency: "EUR"}, Level: stock.Level{Supplied: 100, Available: 100}, CreatedAt: time.Now()})
+		for i, name := range []string{"sku-0", "sku-3", "sku-1", "sku-2"} { // the first is free
+			skus = append(skus, stock.SKU{Name: name, Price: stock.Money{Minor: int64(i), Currency: "EUR"}, Level: stock.Level{Supplied: 100, Available: 100}, CreatedAt: time.Now()})
 		}
 		wantErr(t, "create", b.db.Create(t.Context(), skus...), nil)
+		b.limit(t, "sku-0", 50)
 		b.limit(t, "sku-1", 50)
 		b.limit(t, "sku-3", 50)
 		for range 2 { // the second time, it is replayed
@@ -131,7 +134,10 @@ func TestOneSequenceOfLocks(t *testing.T) {
 				carts = append(carts, r)
 			}
 			carts[1].Lines[0].Units = 101 // sold out
-			for range 2 {                 // the second time, they are replayed
+			for _, buyer := range []string{nth(4), nth(3)} {
+				carts = append(carts, purchase(buyer, "key-"+buyer+"-"+name, "sku-0", 1))
+			}
+			for range 2 { // the second time, they are replayed
 				if name == "lanes" || name == "batch" {
 					g.together(t, "sku-1", carts...)
 					continue

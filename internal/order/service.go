@@ -48,7 +48,7 @@ func New(c Config) *Service {
 }
 
 // Place places an order. Repeating a request with the same key is safe, whatever the first answer was. replayed means
-// that an earlier request placed the order, which is returned as it was placed, pending, even if it has ended since.
+// that an earlier request placed the order, which is returned as it was placed, even if it has ended since.
 //
 // Errors: the errors of Request.Validate and of the Strategy, and from the lock lock.ErrNotAcquired, lock.ErrNoAnswer and
 // lock.ErrLost.
@@ -61,7 +61,7 @@ func (s *Service) Place(ctx context.Context, r Request) (placed Order, replayed 
 		return Order{}, false, err
 	}
 	d := &Draft{
-		Order:       Order{ID: NewID(), Buyer: r.Buyer, Key: r.Key, Status: Pending, Lines: lines},
+		Order:       Order{ID: NewID(), Buyer: r.Buyer, Key: r.Key, Lines: lines},
 		Fingerprint: Fingerprint(lines),
 		hold:        s.Hold,
 	}

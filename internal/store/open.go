@@ -13,6 +13,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	"github.com/go-sql-driver/mysql"
@@ -99,9 +100,10 @@ func SQLite(ctx context.Context, path string, o Options) (*Store, error) {
 	}
 	params := url.Values{
 		"_pragma": {
-			"busy_timeout(5000)",  // milliseconds
-			"journal_mode(WAL)",   // readers do not block the writer
-			"synchronous(NORMAL)", // survives a killed process; a power cut may take the last commits
+			"busy_timeout(5000)",           // milliseconds
+			"journal_mode(WAL)",            // readers do not block the writer
+			"synchronous(NORMAL)",          // survives a killed process; a power cut may take the last commits
+			"journal_size_limit(16777216)", // bytes; a long read makes the file of the journal grow, which would keep its size
 		},
 		// A transaction takes the write lock when it begins. At the first write, it would not get the lock if another
 		// transaction had written since the first read.
@@ -119,11 +121,17 @@ func SQLite(ctx context.Context, path string, o Options) (*Store, error) {
 	} else if !errors.Is(err, fs.ErrExist) {
 		return nil, fmt.Errorf("sqlite file: %w", err)
 	}
+	opened, err := os.Stat(absolute)
+	if err != nil {
+		return nil, fmt.Errorf("sqlite file: %w", err)
+	}
 	s := &Store{
 		pool:   o.pool(connector, 4), // one writes; the others wait in the pool's queue, because the file's lock has no queue
 		name:   "sqlite file " + path,
 		hosts:  []string{"file"},
 		sqlite: true,
+		path:   absolute,
+		file:   opened,
 		clock:  "strftime('%Y-%m-%d %H:%M:%f000', 'now')", // its precision is milliseconds
 	}
 	return s.connect(ctx, sqliteDialect{gormmysql.New(gormmysql.Config{}), s.pool})
@@ -159,6 +167,7 @@ func (o Options) pool(c driver.Connector, conns int) *sql.DB {
 
 // connect waits for the database's first answer and sets up gorm. On an error it closes the pool.
 func (s *Store) connect(ctx context.Context, dialect gorm.Dialector) (*Store, error) {
+	s.full = new(atomic.Pointer[diskFull])
 	err := s.await(ctx)
 	if err == nil {
 		s.db, err = gorm.Open(dialect, &gorm.Config{

@@ -3,6 +3,7 @@ package store_test
 import (
 	"context"
 	"crypto/tls"
+	"database/sql"
 	"errors"
 	"os"
 	"path/filepath"
@@ -172,6 +173,32 @@ func TestSQLite_files(t *testing.T) {
 		if err := s.Close(); err != nil {
 			t.Errorf("%q: close: %v", name, err)
 		}
+	}
+}
+
+// "A long read makes the file of the journal grow": after the read, the file shrinks again.
+func TestSQLite_journalShrinks(t *testing.T) {
+	t.Parallel()
+	path := filepath.Join(t.TempDir(), "shop.db")
+	s := openFile(t, path)
+	size := func() int64 {
+		info, err := os.Stat(path + "-wal")
+		testserver.Must(t, err)
+		return info.Size()
+	}
+	storetest.Exec(t, s, "CREATE TABLE rows (text BLOB)", "INSERT INTO rows VALUES ('')")
+	reader, err := s.DB().BeginTx(t.Context(), &sql.TxOptions{ReadOnly: true})
+	testserver.Must(t, err)
+	testserver.Must(t, reader.QueryRowContext(t.Context(), "SELECT text FROM rows").Scan(new([]byte)))
+	const write = "UPDATE rows SET text = RANDOMBLOB(5000000)"
+	storetest.Exec(t, s, write, write, write, write, write)
+	if got := size(); got < 20_000_000 {
+		t.Errorf("got a journal of %d bytes during the read", got)
+	}
+	testserver.Must(t, reader.Rollback())
+	storetest.Exec(t, s, write, write)
+	if got := size(); got > 16<<20 {
+		t.Errorf("got a journal of %d bytes after the read, want at most 16 MiB", got)
 	}
 }
 

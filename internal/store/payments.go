@@ -3,7 +3,9 @@ package store
 import (
 	"cmp"
 	"context"
+	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	"gorm.io/gorm"
@@ -40,7 +42,23 @@ func (t *tx) RecordPayments(all ...order.Payment) (map[string]order.Payment, err
 		}
 		return byID, err
 	})
+	for _, p := range all {
+		if before, isKnown := known[p.ID]; isKnown && before.OrderID == "" && err == nil {
+			known[p.ID], err = t.fillIn(before, p)
+		}
+	}
 	return known, failed(err, "record payments")
+}
+
+// fillIn adds the order and the amount of a payment to the record that Refunded has made.
+func (t *tx) fillIn(early, p order.Payment) (order.Payment, error) {
+	filled := t.db.Exec("UPDATE payments SET order_id = ?, amount_minor = ?, currency = ? WHERE id = ? AND order_id = ''",
+		p.OrderID, p.Amount.Minor, p.Amount.Currency, p.ID)
+	if filled.Error == nil && filled.RowsAffected == 0 {
+		return early, order.ErrLocked // another transaction has filled it in since it was read
+	}
+	early.OrderID, early.Amount = p.OrderID, p.Amount
+	return early, filled.Error
 }
 
 // ForgetPayments implements order.Tx. It deletes each row by its primary key, as FreeKeys does.
@@ -60,15 +78,18 @@ func (t *tx) insertPayments(all []order.Payment) error {
 	return t.db.Exec("INSERT INTO payments (id, order_id, amount_minor, currency, refusal, created_at) VALUES ?", rows).Error
 }
 
-// Payments returns at most limit payments with an id greater than after, ordered by id. With refused, it returns only the
-// payments that were refused and not refunded.
-func (s *Store) Payments(ctx context.Context, refused bool, after string, limit int) ([]order.Payment, error) {
+// Payments returns at most limit payments of a list with an id greater than after, ordered by id.
+func (s *Store) Payments(ctx context.Context, list order.PaymentList, after string, limit int) ([]order.Payment, error) {
 	query := s.db.WithContext(ctx).Table("payments")
-	if refused {
+	switch list {
+	case order.AllPayments:
+	case order.RefusedPayments:
 		query = query.Where("refusal > '' AND refunded_at IS NULL")
 		if !s.sqlite {
 			query = query.Table("payments FORCE INDEX (payments_of_order)") // few payments are refused
 		}
+	case order.RefundedPayments:
+		query = query.Where("refusal = '' AND refunded_at IS NOT NULL")
 	}
 	found, err := payments(query.Where("id > ?", after).Order("id").Limit(limit))
 	return found, explain(ctx, "read payments", err)
@@ -85,19 +106,42 @@ func (s *Store) RefundLag(ctx context.Context) (time.Duration, error) {
 	return times.Now.Sub(times.First.Time), nil
 }
 
-// Refunded notes the refund of a payment, once, and returns the payment, or order.ErrNoPayment if no payment has this id.
-func (s *Store) Refunded(ctx context.Context, id string) (p order.Payment, err error) {
-	seen, db := s.changes(), s.db.WithContext(ctx)
-	err = db.Exec("UPDATE payments SET refunded_at = "+s.clock+" WHERE id = ? AND refunded_at IS NULL", id).Error
-	var found []order.Payment
-	if err == nil {
-		found, err = payments(db.Table("payments").Where("id = ?", id))
+// Refunded notes the refund of a payment, once, and returns the payment. If the payment is not on record yet, Refunded records
+// it without an order and an amount, as refused: reports may come out of order. The statement waits for a transaction that
+// records the payment, so that exactly one of the two comes first.
+func (s *Store) Refunded(ctx context.Context, id string) (order.Payment, error) {
+	if strings.HasPrefix(id, order.OwnWord) {
+		return order.Payment{}, fmt.Errorf("ids that begin with %q are the shop's own: %w", order.OwnWord, order.ErrNoPayment)
 	}
-	switch {
-	case err != nil:
-		return p, explain(ctx, "note a refund", err)
-	case len(found) == 0:
-		return p, s.confirm(ctx, seen, order.ErrNoPayment)
+	onRecord := "ON DUPLICATE KEY UPDATE"
+	if s.sqlite {
+		onRecord = "ON CONFLICT DO UPDATE SET"
 	}
-	return found[0], nil
+	return s.noteRefund(ctx, id, "INSERT INTO payments (id, order_id, amount_minor, currency, refusal, created_at, refunded_at) VALUES (?, '', 0, '', '"+
+		order.ErrAlreadyRefunded.Code+"', "+s.clock+", "+s.clock+") "+onRecord+" refunded_at = COALESCE(refunded_at, "+s.clock+")")
+}
+
+// RefundFailed takes back what Refunded has noted, and returns the payment, or order.ErrNoPayment if no payment has this id.
+func (s *Store) RefundFailed(ctx context.Context, id string) (order.Payment, error) {
+	return s.noteRefund(ctx, id, "UPDATE payments SET refunded_at = NULL WHERE id = ?")
+}
+
+// noteRefund changes a payment and returns it.
+func (s *Store) noteRefund(ctx context.Context, id, statement string) (p order.Payment, err error) {
+	seen := s.changes()
+	err = s.inTx(ctx, func(t *tx) error {
+		if err := t.db.Exec(statement, id).Error; err != nil {
+			return err
+		}
+		found, err := payments(t.db.Table("payments").Where("id = ?", id))
+		if err != nil {
+			return err
+		}
+		if len(found) == 0 {
+			return order.ErrNoPayment
+		}
+		p = found[0]
+		return nil
+	})
+	return p, s.confirm(ctx, seen, explain(ctx, "note a refund", err))
 }

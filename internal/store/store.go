@@ -6,9 +6,12 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"sync/atomic"
 	"time"
 
 	"gorm.io/gorm"
+
+	"example.com/shop/internal/order"
 )
 
 // Store keeps orders and stock: it is an order.Store. It may be used by many goroutines at once.
@@ -21,7 +24,10 @@ type Store struct {
 	hosts  []string
 	group  *group // nil for one host
 	sqlite bool
-	conn   *sql.Conn // for all transactions; nil: each takes one of the pool
+	path   string                    // of the SQLite file
+	file   os.FileInfo               // as it was opened
+	full   *atomic.Pointer[diskFull] // the last time that a transaction found the disk full; nil for never
+	conn   *sql.Conn                 // for all transactions; nil: each takes one of the pool
 
 	// clock is the SQL expression of the database's clock, which all instances share, as a DATETIME(6). The clock stands
 	// still while a statement runs, even if the statement waits for a lock.
@@ -80,18 +86,39 @@ func (s *Store) Primary() (host string, changes int, err error) {
 	return s.group.state()
 }
 
+// diskFull is the error of a transaction that found the disk of the database full.
+type diskFull struct {
+	err error
+	at  time.Time
+}
+
 // Writable returns nil if the database accepts the writes of an order, or an error with the server's own words. It has a
-// connection of its own: waiting behind thousands of orders, a busy instance would look like a broken one. A SQLite file is
-// always writable, because the start has migrated it.
+// connection of its own: waiting behind thousands of orders, a busy instance would look like a broken one. For ten
+// seconds after a transaction that found the disk full, it returns the error of that transaction.
 func (s *Store) Writable(ctx context.Context) error {
-	if s.sqlite {
-		return nil
-	}
 	_, _, err := s.Primary()
+	if full := s.full.Load(); err == nil && full != nil && time.Since(full.at) < 10*time.Second {
+		err = full.err
+	}
 	if err == nil {
+		err = s.checkFile()
+	}
+	if err == nil && !s.sqlite { // the start has migrated the file
 		err = s.tryWrites(ctx)
 	}
 	return failed(withCause(ctx, err), "%s", s.name)
+}
+
+// checkFile returns an error if the path of the SQLite file leads to another file by now, or to none: SQLite would go on
+// writing to the file that was opened, and its orders would be lost.
+func (s *Store) checkFile() error {
+	if !s.sqlite {
+		return nil
+	}
+	if now, err := os.Stat(s.path); err != nil || !os.SameFile(s.file, now) {
+		return &order.Error{Code: order.ErrBusy.Code, Text: s.name + " was replaced or removed while it was open: restart the shop"}
+	}
+	return nil
 }
 
 // tryWrites runs statements that change no row but need every privilege that an order needs, from its placing to its end.

@@ -36,9 +36,10 @@ const (
 // InTx implements order.Store. SQLite's BEGIN waits for another writer for 5 s at most (busy_timeout).
 func (s *Store) InTx(ctx context.Context, fn func(order.Tx) error) error {
 	seen := s.changes()
+	var err error
 	for range commitTries {
 		var inserted []order.Order // of the last attempt
-		err := s.inTx(ctx, func(t *tx) error {
+		err = s.inTx(ctx, func(t *tx) error {
 			defer func() { inserted = t.inserted }()
 			return fn(t)
 		})
@@ -54,7 +55,7 @@ func (s *Store) InTx(ctx context.Context, fn func(order.Tx) error) error {
 			return nil
 		}
 	}
-	return fmt.Errorf("%w: %d commits were rolled back", order.ErrBusy, commitTries)
+	return fmt.Errorf("%w: %d commits were rolled back, the last after: %s", order.ErrBusy, commitTries, err.Error())
 }
 
 // isPlaced finds out whether an unanswered COMMIT placed the order. A plain read is not enough, because the COMMIT may be
@@ -149,6 +150,9 @@ func (s *Store) unconfirmed(ctx context.Context, seen int) error {
 func (s *Store) inTx(ctx context.Context, fn func(*tx) error) error {
 	for try := 1; ; try++ {
 		err := s.inTxOnce(ctx, fn)
+		if isDiskFull(err) {
+			s.full.Store(&diskFull{err, time.Now()})
+		}
 		if errors.Is(err, order.ErrUnknownOutcome) || isContext(err) || !unavailable(err) {
 			return err
 		}
@@ -174,6 +178,9 @@ func (s *Store) inTx(ctx context.Context, fn func(*tx) error) error {
 func (s *Store) inTxOnce(ctx context.Context, fn func(*tx) error) (err error) {
 	ctx, cancel := context.WithTimeoutCause(ctx, txTimeout, fmt.Errorf("%w: the transaction took longer than %v", order.ErrBusy, txTimeout))
 	defer cancel()
+	if err := s.checkFile(); err != nil {
+		return err
+	}
 	conn := s.conn
 	if conn == nil {
 		conn, err = s.pool.Conn(ctx)
@@ -212,7 +219,7 @@ func (s *Store) commit(ctx context.Context, conn *sql.Conn, begun *sql.Tx) error
 		return nil
 	case isContext(err), errors.Is(err, sql.ErrTxDone): // ctx ended before the COMMIT was sent
 		return withCause(ctx, err)
-	case classify(err) == conflict:
+	case classify(err) == conflict, s.sqlite && isDiskFull(err): // SQLite writes what marks the commit last
 		return fmt.Errorf("commit: %w", err)
 	default:
 		return fmt.Errorf("%w: %w", order.ErrUnknownOutcome, err)
@@ -374,6 +381,12 @@ func sqliteFault(code int) fault {
 		return interrupted
 	}
 	return other
+}
+
+// isDiskFull reports whether the disk of the database is full.
+func isDiskFull(err error) bool {
+	local, ok := errors.AsType[*sqlite.Error](err)
+	return ok && local.Code()&0xff == sqlite3.SQLITE_FULL || slices.Contains([]uint16{1021, 1114}, mysqlNumber(err))
 }
 
 // unavailable reports whether the database cannot answer now but may answer later.

@@ -161,11 +161,13 @@ func (b *batch) undo(tx order.Tx) error {
 
 // move moves the units of the request's order in the levels of the batch.
 func (b *batch) move(r *request) {
-	for _, line := range r.order.Lines {
-		sku, change := b.levels.SKUs[line.SKU], r.kind().Change(line.Units)
-		sku.Available += change.Available
-		sku.Reserved += change.Reserved
-		b.levels.SKUs[line.SKU] = sku
+	for _, kind := range r.kinds() {
+		for _, line := range r.order.Lines {
+			sku, change := b.levels.SKUs[line.SKU], kind.Change(line.Units)
+			sku.Available += change.Available
+			sku.Reserved += change.Reserved
+			b.levels.SKUs[line.SKU] = sku
+		}
 	}
 }
 
@@ -196,8 +198,11 @@ func (b *batch) skus() []string {
 	return slices.Compact(names)
 }
 
-func (b *batch) movements(at time.Time) []stock.Movement {
-	return slices.Concat(order.Map(b.requests, func(r *request) []stock.Movement {
-		return r.order.Movements(r.kind(), b.fences, at)
-	})...)
+func (b *batch) movements(at time.Time) (all []stock.Movement) {
+	for _, r := range b.requests {
+		for _, kind := range r.kinds() {
+			all = append(all, r.order.Movements(kind, b.fences, at)...)
+		}
+	}
+	return all
 }

@@ -8,7 +8,6 @@ import (
 
 	"example.com/shop/internal/lock"
 	"example.com/shop/internal/order"
-	"example.com/shop/internal/stock"
 )
 
 // End implements order.Ender.
@@ -68,7 +67,7 @@ func (s *Seller) endOrders(tx order.Tx, b *batch) error {
 		return err
 	}
 	b.takeReserved(moves)
-	releases := func(r *request) bool { return moves(r) && r.kind() == stock.Release }
+	releases := func(r *request) bool { return moves(r) && r.ending.As != order.Paid }
 	if err := s.lockBought(tx, b, new(order.Limits), releases); err != nil {
 		return err
 	}
@@ -129,7 +128,7 @@ func (r *request) payment() order.Payment {
 	case e == nil:
 		return order.Payment{}
 	case e.Payment.ID == "" && e.Moved && e.As == order.Paid:
-		return order.Payment{ID: order.OwnWord + e.Order.ID, OrderID: e.Order.ID, Amount: e.Order.Total}
+		return e.Order.OwnPayment()
 	default:
 		return e.Payment
 	}

@@ -48,17 +48,22 @@ func newRequest(ctx context.Context, o *order.Order, key, fingerprint string) *r
 	return r
 }
 
-// kind returns the kind of movement that the request makes.
-func (r *request) kind() stock.Kind {
+// kinds returns the kinds of movements that the request makes.
+func (r *request) kinds() []stock.Kind {
 	switch {
+	case r.isFree():
+		return []stock.Kind{stock.Reserve, stock.Sell}
 	case r.draft != nil:
-		return stock.Reserve
+		return []stock.Kind{stock.Reserve}
 	case r.ending.As == order.Paid:
-		return stock.Sell
+		return []stock.Kind{stock.Sell}
 	default:
-		return stock.Release
+		return []stock.Kind{stock.Release}
 	}
 }
+
+// isFree reports whether the request places an order that costs nothing, and so is paid at once.
+func (r *request) isFree() bool { return r.draft != nil && r.draft.Status == order.Paid }
 
 // reset forgets the last decision.
 func (r *request) reset() {

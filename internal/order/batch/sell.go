@@ -111,6 +111,10 @@ func (s *Seller) place(tx order.Tx, b *batch, leases *leases) error {
 	if err := tx.Move(b.movements(b.levels.At)...); err != nil {
 		return err
 	}
+	free := b.where((*request).isFree)
+	if _, err := tx.RecordPayments(order.Map(free.orders(), order.Order.OwnPayment)...); err != nil {
+		return err
+	}
 	return tx.AddBought(b.levels.Limited(1, b.orders()...))
 }
 

@@ -88,7 +88,7 @@ func take(tx order.Tx, mode stock.TakeMode, d *order.Draft, levels order.Levels,
 }
 
 // insert checks the limits of the order's buyer, writes the order with its lines, and appends its movements to the
-// ledger. The fences of leases, which may be nil, are recorded in the movements.
+// ledger. The fences of leases, which may be nil, are recorded in the movements. A free order is sold at once.
 func (s Shop) insert(tx order.Tx, d *order.Draft, levels order.Levels, leases Leases) error {
 	limits := order.Limits{MaxOpen: s.MaxOpen}
 	if err := limits.CountOpen(tx, d.Buyer); err != nil {
@@ -116,7 +116,20 @@ func (s Shop) insert(tx order.Tx, d *order.Draft, levels order.Levels, leases Le
 			fences[sku] = leases.Fence(Key(sku))
 		}
 	}
-	return tx.Record(d.Movements(stock.Reserve, fences, d.CreatedAt)...)
+	if err := tx.Record(d.Movements(stock.Reserve, fences, d.CreatedAt)...); err != nil {
+		return err
+	}
+	if d.Status != order.Paid {
+		return nil
+	}
+	if _, err := tx.RecordPayments(d.OwnPayment()); err != nil {
+		return err
+	}
+	err = tx.Move(d.Movements(stock.Sell, nil, d.CreatedAt)...)
+	if errors.Is(err, order.ErrChanged) { // the strategy has not taken the units
+		err = order.ErrNotReserved
+	}
+	return err
 }
 
 // InTime is the last check before a COMMIT. It returns order.ErrTooLate if a lease ends before CommitTime has passed.
