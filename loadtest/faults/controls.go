@@ -46,6 +46,7 @@ func allControls() []control {
 		single, redis, leases        = "internal/order/strategy/shop.go", "internal/order/strategy/redis.go", "internal/order/batch/leases.go"
 		attempt, sell, ends          = "internal/order/batch/attempt.go", "internal/order/batch/sell.go", "internal/order/batch/end.go"
 		payment, payments, dsn       = "internal/order/payment.go", "internal/store/payments.go", "internal/store/dsn.go"
+		open, shared                 = "internal/store/open.go", "SET innodb_lock_wait_timeout = 1"
 		sent                         = "done := db.Exec(statement, values...)\n"
 		pending                      = "found.Status == order.Pending && found.Due == (e.As == order.Expired)"
 	)
@@ -70,9 +71,10 @@ func allControls() []control {
 			"a statement that waited too long for a row (1205) counts as done, and the rest is committed",
 			edits{{take, sent, sent + "\tif classify(done.Error) == lockWait {\n\t\treturn nil\n\t}\n"}}},
 		{"locked-row-awaited", system.MySQL, "units-locked", "a batch waits for a locked row instead of leaving out the request that needs the row",
-			edits{{orders, "Strength: clause.LockingStrengthUpdate, Options: clause.LockingOptionsNoWait", "Strength: clause.LockingStrengthUpdate"}}},
+			edits{{orders, "Strength: clause.LockingStrengthUpdate, Options: clause.LockingOptionsNoWait", "Strength: clause.LockingStrengthUpdate"},
+				{open, shared, shared + " + 4"}}},
 		{"gap-awaited", system.MySQL, "ledger-gap-locked", "a batch waits for a locked gap for as long as the request that needs the gap",
-			edits{{"internal/store/open.go", "SET innodb_lock_wait_timeout = 1", "SET innodb_lock_wait_timeout = 5"}}},
+			edits{{open, shared, shared + " + 4"}}},
 		{"idle-transaction-kept", system.MySQL, "shop-stopped", "MySQL keeps the transaction of a stopped shop for 90 s",
 			edits{{dsn, "strconv.Itoa(int(idleInTx", "strconv.Itoa(88 + int(idleInTx"}}},
 		{"table-lock-awaited", system.MySQL, "read-locked", "a statement waits for a locked table for as long as MySQL lets it, and stays on the server when its client has left",

@@ -100,8 +100,8 @@ func allFaults() []fault {
 		{"commit-not-answered", system.MySQL, ordinary, "connections break after a COMMIT has arrived", steps{loseCommits(testserver.Mute)}},
 		{"connections-killed", system.MySQL, ordinary, "all connections to MySQL break, several times",
 			slices.Repeat(steps{breaking(everyMySQL, hangUp, 50*ms, 300*ms)}, 3)},
-		{"sku-locked", system.MySQL, ordinary, "another session locks the row of a SKU for 8 s, longer than a shop waits (1205): lanes and batch sell every second",
-			locked(row, "buyer-14", "SELECT * FROM skus WHERE name = '%[1]s-few' FOR UPDATE")},
+		{"sku-locked", system.MySQL, ordinary, "another session locks the row of a SKU for 8 s, longer than a shop waits (1205): lanes and batch sell every 2 s",
+			locked(row, "buyer-", "SELECT * FROM skus WHERE name = '%[1]s-hot' FOR UPDATE")},
 		{"buyer-locked", system.MySQL, ordinary, "the same, the row of a buyer",
 			locked(row, "buyer-0", "SELECT * FROM buyers WHERE buyer = '%[1]s-buyer-0' FOR UPDATE")},
 		{"order-locked", system.MySQL, ordinary, "the same, the rows of pending orders",
@@ -364,7 +364,7 @@ const (
 
 // locked locks rows or gaps for 8 s. The statement's argument is the name of the history, which begins the buyers' names.
 func locked(isolation, buyers, statement string) steps {
-	within := map[string]time.Duration{row: time.Second, gap: 3 * time.Second}[isolation]
+	within := map[string]time.Duration{row: 2 * time.Second, gap: 3 * time.Second}[isolation] // half of it for a busy machine
 	return steps{wait(time.Second, 2*time.Second), sells("shop", within), func(ctx context.Context, t *target) (err error) {
 		t.Locked = t.Name + "-" + buyers
 		for again := true; again; again = isDeadlock(err) {

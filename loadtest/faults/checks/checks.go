@@ -52,8 +52,8 @@ const (
 	within     = 5 * time.Second              // in which each shop must sell after a healed fault or a takeover
 	judgeLimit = 5 * time.Second              // of a search; a longer search is no violation
 
-	// maxConns limits the connections to MySQL: a client waits for one, and each shop and this process have a few more.
-	maxConns = 36
+	// maxConns limits the connections to MySQL: one for each client's request, and two for each shop and this process.
+	maxConns = 29
 
 	// longest limits a request to a shop that does not depend on the lock. A shop by lanes may wait half a second to
 	// release leases, and half a second for the next leases; the rest is for a busy machine.
