@@ -33,8 +33,7 @@ Invariants:
 ` + invariants + `
 The audit cannot check I3, that each order that a buyer was told of exists: only the buyers' own records show it. The load test
 compares them. The audit takes less than 100 MB of memory for any number of orders. The JSON lists the first 1,000 SKUs and
-differences, and says "truncated" if there are more. MySQL has two minutes for each statement: for a large shop, add
-readTimeout=1h to the DSN.
+differences, and says "truncated" if there are more.
 
 Examples:
   shop audit --data ./data
@@ -42,14 +41,11 @@ Examples:
 }
 
 func (a *auditCommand) Run(ctx context.Context, p *program) error {
-	database, err := p.open(ctx, false, a.DatabaseSettings)
+	database, err := p.open(ctx, false, a.DatabaseSettings, app.UpToDate)
 	if err != nil {
 		return err
 	}
 	defer database.Close()
-	if err := app.UpToDate(ctx, database); err != nil {
-		return err
-	}
 	audit := a.asLines
 	if a.JSON {
 		audit = a.asJSON

@@ -18,7 +18,7 @@ import (
 )
 
 // open opens the database of a command. With create, it makes the data folder; without, a folder without a shop is an error.
-func (p *program) open(ctx context.Context, create bool, s app.DatabaseSettings) (*store.Store, error) {
+func (p *program) open(ctx context.Context, create bool, s app.DatabaseSettings, steps ...app.Step) (*store.Store, error) {
 	s.Log = p.log
 	switch {
 	case s.Data == "":
@@ -31,7 +31,7 @@ func (p *program) open(ctx context.Context, create bool, s app.DatabaseSettings)
 			return nil, fmt.Errorf("no shop in %s: %w; check --data", s.Data, err)
 		}
 	}
-	return app.OpenDatabase(ctx, s)
+	return app.OpenDatabase(ctx, s, steps...)
 }
 
 type migrateCommand struct {
@@ -41,6 +41,10 @@ type migrateCommand struct {
 func (migrateCommand) Help() string {
 	return `Run this command once before the first "shop serve --mysql", and after each update of the shop. Running it again is
 always safe, even if it was killed. On a server, Ctrl-C waits until the schema is up to date; a second Ctrl-C kills the command.
+
+The shop may go on selling. While another session uses a table that has to be changed, such as a dump, orders wait for two seconds
+at a time: the command tries again for --start-timeout, and reports the session with the oldest transaction. This report needs the
+privilege PROCESS. If the command gives up, nothing stays behind on the server: end the session, or run the command again later.
 
 Example:
   shop migrate --mysql 'shop:secret@tcp(db:3306)/shop'
@@ -53,7 +57,16 @@ func (m *migrateCommand) Run(ctx context.Context, p *program) error {
 		return err
 	}
 	defer database.Close()
+	patience, cancel := context.WithTimeout(ctx, m.StartTimeout)
+	defer cancel()
 	applied, err := database.Migrate(ctx)
+	for pause := time.Second; errors.Is(err, store.ErrTableInUse); pause = min(2*pause, 8*time.Second) { // orders go on in the pause
+		p.log.Warn("the schema cannot be changed yet", "again_in", pause, "error", err)
+		if order.Pause(patience, pause) != nil {
+			break
+		}
+		applied, err = database.Migrate(ctx)
+	}
 	if err != nil {
 		return fmt.Errorf("%s: %w", database.Name(), err)
 	}
@@ -84,14 +97,11 @@ func (s *seedCommand) Run(ctx context.Context, p *program) error {
 	if err != nil {
 		return app.UsageError{Err: err}
 	}
-	database, err := p.open(ctx, true, s.DatabaseSettings)
+	database, err := p.open(ctx, true, s.DatabaseSettings, app.Prepare)
 	if err != nil {
 		return err
 	}
 	defer database.Close()
-	if err := app.Prepare(ctx, database); err != nil {
-		return err
-	}
 	if err := database.Create(ctx, skus...); err != nil {
 		return err
 	}
@@ -133,14 +143,11 @@ func (s *seedCommand) skus(now time.Time) ([]stock.SKU, error) {
 
 // prepareFolder creates the data folder of a shop and its database, with demo SKUs if it has no SKU.
 func (p *program) prepareFolder(ctx context.Context, s app.DatabaseSettings) error {
-	database, err := p.open(ctx, true, s)
+	database, err := p.open(ctx, true, s, app.Prepare)
 	if err != nil {
 		return err
 	}
 	defer database.Close()
-	if err := app.Prepare(ctx, database); err != nil {
-		return err
-	}
 	found, err := database.List(ctx, "", 1)
 	if err != nil || len(found) > 0 {
 		return err

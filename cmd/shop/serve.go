@@ -32,8 +32,6 @@ Without --mysql and --redis, the shop makes the secrets that are missing and pri
 
 With --mysql or --redis, --token-secret-file is required. The operator's API needs --operator-listen and --operator-token-file, and payments need --payments-token-file. All instances take the same secrets. A secret is 32 random bytes in base64 or hexadecimal digits.
 
-The nightly audit gives MySQL two minutes for each statement. For a large shop, set --reconcile-at off, and run shop audit from a timer with readTimeout=1h in its DSN. An audit that fails is repeated.
-
 OTEL_EXPORTER_OTLP_ENDPOINT=http://localhost:4318 sends traces to that collector, by OTLP over HTTP. OpenTelemetry's other standard variables (OTEL_) are also read.
 
 Examples:

@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"database/sql"
 	"slices"
 	"strings"
 	"testing"
@@ -39,6 +40,36 @@ func TestServe_servers(t *testing.T) {
 			shop(t, with("audit")...).want(t, app.ExitDone, "1 SKU, 2 order lines, 2 units ordered of 2 supplied, 0 oversold: 0 differences")
 		})
 	}
+}
+
+// "the command tries again for --start-timeout, and reports the session with the oldest transaction": behind a transaction
+// that has read a table, it gives up, or goes on when the transaction ends.
+func TestMigrate_tableInUse(t *testing.T) {
+	dsn := testserver.MySQL(t)
+	shop(t, "migrate", "--mysql", dsn).want(t, app.ExitDone, "up to date")
+	db, err := sql.Open("mysql", dsn)
+	testserver.Must(t, err)
+	defer db.Close()
+	for _, statement := range []string{"ALTER TABLE orders DROP COLUMN first_expiry", "DELETE FROM goose_db_version WHERE version_id = 3"} {
+		_, err := db.ExecContext(t.Context(), statement)
+		testserver.Must(t, err)
+	}
+	reader, err := db.BeginTx(t.Context(), nil)
+	testserver.Must(t, err)
+	var session string
+	var orders int
+	testserver.Must(t, reader.QueryRowContext(t.Context(), "SELECT CONNECTION_ID(), COUNT(*) FROM orders").Scan(&session, &orders))
+	shop(t, "migrate", "--mysql", dsn, "--start-timeout", "1s").want(t, app.ExitFailed, "a table is in use: session "+session+" of root")
+	migrate := command(t, nil, "migrate", "--mysql", dsn)
+	said := &testserver.LogBuffer{}
+	migrate.Stderr = said
+	testserver.Must(t, migrate.Start())
+	testserver.Until(t, "migrate tries again", patience, func() bool { return said.Has("session " + session) })
+	testserver.Must(t, reader.Rollback())
+	if err := migrate.Wait(); err != nil {
+		t.Errorf("got %v, want a migration\n%s", err, said)
+	}
+	shop(t, "audit", "--mysql", dsn).want(t, app.ExitDone)
 }
 
 // If waiting cannot help, every command reports the error at once, in the server's words.

@@ -98,6 +98,7 @@ func TestServer_idleTimeout(t *testing.T) {
 		reader := bufio.NewReader(connection)
 		answer, err := http.ReadResponse(reader, nil)
 		testserver.Must(t, err)
+		defer answer.Body.Close()
 		answered := time.Now()
 		testserver.Must(t, connection.SetDeadline(answered.Add(30*time.Second)))
 		if _, err := io.ReadAll(reader); err != nil || answer.Close || time.Since(answered) < s.IdleTimeout/2 {

@@ -79,16 +79,15 @@ func (p *Parts) openDatabase(ctx context.Context) (err error) {
 		o.Through = p.traces.Database(system)
 	}
 	o.Through = wrapped(o.Through, p.hooks.Database)
-	if p.Database, err = openStore(ctx, p.DatabaseSettings, o); err != nil {
+	// A read-only server or a missing privilege fails the start at once.
+	writable := func(ctx context.Context, db *store.Store) error { return db.Writable(ctx) }
+	if p.Database, err = openStore(ctx, p.DatabaseSettings, o, Prepare, writable); err != nil {
 		return err
 	}
 	p.OnClose("database", p.Database.Close)
-	if err := Prepare(ctx, p.Database); err != nil {
-		return err
-	}
 	p.metrics.Database(p.Database.DB())
 	p.metrics.Primary(p.Database.Hosts(), p.Database.Primary)
-	return p.Database.Writable(ctx) // a read-only server or a missing privilege fails the start at once
+	return nil
 }
 
 // openLocker opens the lock that all instances share: in Redis or, without a Redis, in this process.

@@ -96,7 +96,7 @@ func (p *Parts) reconcile(ctx context.Context) (differences int, err error) {
 
 // audit returns the number of differences, and logs the first 20 of them.
 func (p *Parts) audit(ctx context.Context) (differences int, err error) {
-	// The time is limited because an audit keeps a snapshot of the database open.
+	// An audit that takes this long fails, so that its alert says so.
 	ctx, cancel := context.WithTimeout(ctx, time.Hour)
 	defer cancel()
 	began, log := time.Now(), p.log.With("job", reconcileJob)

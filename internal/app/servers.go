@@ -22,28 +22,44 @@ import (
 	"example.com/shop/internal/store"
 )
 
-// OpenDatabase waits until the database answers or ctx or s.StartTimeout ends. Wrong settings are a UsageError.
-func OpenDatabase(ctx context.Context, s DatabaseSettings) (*store.Store, error) {
+// Step is a step of a start that asks the database. After an error that may be temporary, it is repeated.
+type Step func(context.Context, *store.Store) error
+
+// OpenDatabase waits until the database has answered and all steps are done, or ctx or s.StartTimeout ends. Wrong settings
+// are a UsageError.
+func OpenDatabase(ctx context.Context, s DatabaseSettings, steps ...Step) (*store.Store, error) {
 	if err := s.checkDatabase(); err != nil {
 		return nil, UsageError{Err: err}
 	}
-	return openStore(ctx, s, store.Options{})
+	return openStore(ctx, s, store.Options{}, steps...)
 }
 
-func openStore(ctx context.Context, s DatabaseSettings, o store.Options) (*store.Store, error) {
+func openStore(ctx context.Context, s DatabaseSettings, o store.Options, steps ...Step) (db *store.Store, err error) {
 	ctx, cancel := context.WithTimeout(ctx, s.StartTimeout)
 	defer cancel()
 	if s.MySQL == "" {
-		return store.SQLite(ctx, DatabaseFile(s.Data), o)
+		db, err = store.SQLite(ctx, DatabaseFile(s.Data), o)
+	} else {
+		db, err = openMySQL(ctx, s, o)
 	}
+	if err != nil {
+		return nil, err
+	}
+	for _, step := range steps {
+		if err := db.Await(ctx, func(ctx context.Context) error { return step(ctx, db) }); err != nil {
+			return nil, errors.Join(err, db.Close())
+		}
+	}
+	return db, nil
+}
+
+func openMySQL(ctx context.Context, s DatabaseSettings, o store.Options) (db *store.Store, err error) {
 	address, _ := MySQLAddress(s.MySQL) // the settings are valid
-	var err error
 	if o.TLS, err = s.MySQLTLS.config("mysql"); err != nil {
 		return nil, err
 	}
 	defer s.Announce("mysql at " + address)()
-	db, err := store.MySQL(ctx, s.MySQL, o)
-	if err != nil {
+	if db, err = store.MySQL(ctx, s.MySQL, o); err != nil {
 		return nil, fmt.Errorf("%w (--mysql, SHOP_MYSQL; TLS: --mysql-ca, SHOP_MYSQL_CA)", err)
 	}
 	return db, nil

@@ -22,7 +22,7 @@ type DatabaseSettings struct {
 	MySQL        string        `name:"mysql" xor:"database" group:"Database" env:"SHOP_MYSQL" placeholder:"DSN" help:"MySQL or MariaDB: user:password@tcp(host:3306)/database. With several hosts, tcp(db1:3306,db2:3306,db3:3306), the shop finds the one that takes writes."`
 	Data         string        `xor:"database" group:"Database" env:"SHOP_DATA" placeholder:"DIR" help:"Data folder of a shop without MySQL. The SQLite file is kept in it."`
 	MySQLTLS     TLSFiles      `embed:"" prefix:"mysql-" envprefix:"SHOP_MYSQL_" group:"Database" set:"server=MySQL"`
-	StartTimeout time.Duration `env:"SHOP_START_TIMEOUT" default:"30s" help:"How long to wait at the start for servers that do not answer: 1ms to 15m."`
+	StartTimeout time.Duration `env:"SHOP_START_TIMEOUT" default:"30s" help:"How long to wait at the start for servers that do not answer, and in shop migrate for sessions that use a table: 1ms to 15m."`
 
 	// Log is the logger; nil logs nothing. The lines of a request get the request's id.
 	Log *slog.Logger `kong:"-"`

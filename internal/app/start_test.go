@@ -2,6 +2,7 @@ package app_test
 
 import (
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -43,6 +44,50 @@ func TestStart_serverDown(t *testing.T) {
 			}
 			if strings.Contains(err.Error(), "geheim") {
 				t.Errorf("got %v, want no password in it", err)
+			}
+		})
+	}
+}
+
+// A start that loses a connection, at any statement or command, connects again: "A shop that starts waits up to
+// `--start-timeout` (30 seconds) for servers that do not answer."
+func TestStart_losesConnection(t *testing.T) {
+	t.Parallel()
+	for name, through := range map[string]func(t *testing.T, s *app.Settings, judge func(string) testserver.Fate){
+		"mysql": func(t *testing.T, s *app.Settings, judge func(string) testserver.Fate) {
+			t.Helper()
+			s.Data, s.MySQL = "", testserver.MySQL(t)
+			supply(t, *s, 1)
+			s.MySQL, _ = testserver.Judged(t, s.MySQL, judge)
+		},
+		"redis": func(t *testing.T, s *app.Settings, judge func(string) testserver.Fate) {
+			t.Helper()
+			link := testserver.LinkTo(t, s.Redis)
+			link.Judge(judge)
+			s.Redis = link.Addr
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			var sent, lost atomic.Int64
+			s := embedded(t, 1)
+			through(t, &s, func(string) testserver.Fate {
+				if sent.Add(1) == lost.Load() {
+					return testserver.Drop
+				}
+				return testserver.Pass
+			})
+			for sent.Store(1); sent.Load() > lost.Load(); { // until a start does without the lost one
+				sent.Store(0)
+				lost.Add(1)
+				shop, err := app.Start(t.Context(), s, app.Hooks{})
+				if err != nil {
+					t.Fatalf("without %d: %v", lost.Load(), err)
+				}
+				testserver.Must(t, shop.Shutdown(t.Context()))
+			}
+			if lost.Load() < 3 {
+				t.Errorf("only %d were lost", lost.Load())
 			}
 		})
 	}

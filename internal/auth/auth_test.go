@@ -87,7 +87,7 @@ func badTokens() map[string][]string {
 		"token signature is invalid": {
 			parts[0] + "." + parts[1] + ".", encode(`{"alg":"none"}`) + "." + parts[1] + ".", forge(goodHeader, claimsBut("", ""), otherText), forge(goodHeader, claimsBut("", ""), ""),
 			forge(`{"alg":"HS256","jwk":{"kty":"oct","k":"YQ"}}`, claimsBut("", ""), "a"), forge(`{"alg":"HS256","kid":"/dev/null"}`, claimsBut("", ""), ""),
-			parts[0] + "." + strings.Split(with("sub", `"bob"`), ".")[1] + "." + parts[2], encode(`{"alg":"HS256"}`) + "." + parts[1] + "." + parts[2], good[:len(good)-4], parts[0] + "." + parts[1] + ".AA",
+			parts[0] + "." + strings.Split(with("sub", `"bob"`), ".")[1] + "." + parts[2], encode(`{"alg":"HS256"}`) + "." + parts[1] + "." + parts[2], good[:len(good)-3], parts[0] + "." + parts[1] + ".AA",
 		},
 		"crit asks for an extension":      {header(`{"alg":"HS256","crit":["b64"],"b64":false}`), header(`{"alg":"HS256","crit":[]}`)},
 		"token is missing required claim": {payload(`{}`), with("exp", ""), with("nbf", ""), with("aud", ""), with("exp", "null"), with("aud", "null")},

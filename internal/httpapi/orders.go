@@ -145,7 +145,7 @@ func (a *api) listPayments(c *call) (int, any, error) {
 	for _, filter := range []order.PaymentList{order.RefusedPayments, order.RefundedPayments} {
 		value, given := c.GetQuery(string(filter))
 		if given && (value != "true" || list != order.AllPayments) {
-			return 0, nil, fmt.Errorf("%w: %s %.20q: want true, and one of refused and refunded, or neither for all payments", ErrMalformed, filter, value)
+			return 0, nil, fmt.Errorf("%w: %s %.20q: want refused=true, refunded=true, or neither", ErrMalformed, filter, value)
 		}
 		if given {
 			list = filter

@@ -243,3 +243,35 @@ func TestBatch_ends(t *testing.T) {
 		g.audit(t, "")
 	})
 }
+
+// "After the decision, the buyer waits for the outcome, for two seconds at most": a caller whose time is over gets an answer
+// although the transaction stands still. The same request learns the outcome later.
+func TestBatch_standsStill(t *testing.T) {
+	t.Parallel()
+	storetest.Each(t, func(t *testing.T, db *store.Store) {
+		b := setup(t, db, byLanes)
+		b.supply(t, "mug", 2)
+		b.supply(t, "hat", 1)
+		old := b.place(t, "old", "hat", 1)
+		gate := make(chan struct{})
+		until := func() context.Context {
+			ctx, over := context.WithCancel(t.Context())
+			b.spy.beforeCommit = func() { over(); <-gate }
+			return ctx
+		}
+		_, _, err := b.Place(until(), buy("key", "mug", 1))
+		wantErr(t, "order", err, order.ErrUnknownOutcome)
+		ending := order.Ending{Order: old, As: order.Paid}
+		if !db.IsSQLite() { // whose only writer stands still
+			b.lanes.End(until(), &ending)
+			wantErr(t, "payment", ending.Err, order.ErrUnknownOutcome)
+		}
+		close(gate)
+		_, _, err = b.Place(t.Context(), buy("key", "mug", 1))
+		wantErr(t, "order again", err, nil)
+		b.wantLevel(t, "mug", 1, 1)
+		_, err = b.Pay(t.Context(), payment(old))
+		wantErr(t, "payment again", err, nil)
+		b.audit(t, "")
+	})
+}

@@ -252,6 +252,63 @@ func TestService_Place_termsOfTheLockedRow(t *testing.T) {
 	})
 }
 
+// "If the SKU had no limit, the units of each buyer are added up, while the SKU is for sale without a limit": before each of
+// its transactions, buyers place and cancel orders. "After another error, [...] repeating the call is safe. If two calls
+// overlap, the earlier call returns order.ErrBusy." The audit never finds a difference.
+func TestStore_SetLimitPerBuyer_whileSelling(t *testing.T) {
+	t.Parallel()
+	storetest.EachServer(t, func(t *testing.T, kind storetest.Kind) {
+		database := kind.New(t, "wait_timeout=60")
+		b := setup(t, database.Migrated(t), byLanes)
+		b.supply(t, "mug", 1_000)
+		var open []order.Order
+		buyOne := func(buyer string) {
+			open = append(open, b.mustPlace(t, purchase(buyer, fmt.Sprint(len(open)), "mug", 1)))
+		}
+		buyOne("bob")
+		buyOne("ann")
+		cancelled, step, fails := 0, 0, 0
+		var disturb func() testserver.Fate
+		limited := database.Through(t, func(statement string) testserver.Fate {
+			if statement != "START TRANSACTION" {
+				return testserver.Pass
+			}
+			buyOne("ann")
+			buyOne(fmt.Sprint("new-", len(open)))
+			cancelled++
+			if _, err := b.Cancel(t.Context(), payment(open[cancelled])); err != nil {
+				t.Errorf("cancel: %v", err)
+			}
+			b.audit(t, "mug")
+			if step++; step == fails {
+				return disturb()
+			}
+			return testserver.Pass
+		}).Open(t)
+		set := func(perBuyer int64, want error) {
+			step = 0
+			if _, err := limited.SetLimitPerBuyer(t.Context(), "mug", perBuyer); !errors.Is(err, want) {
+				t.Errorf("limit %d: got %v, want %v", perBuyer, err, want)
+			}
+			b.audit(t, "mug")
+		}
+		for fails = 2; fails <= 5; fails++ {
+			disturb = func() testserver.Fate { return testserver.Drop }
+			set(100, order.ErrBusy)
+			disturb = func() testserver.Fate { b.limit(t, "mug", 50); return testserver.Pass }
+			set(100, order.ErrBusy)
+			b.limit(t, "mug", 0)
+		}
+		set(1, nil)
+		if step != 5 {
+			t.Errorf("got %d transactions, want 5", step)
+		}
+		b.wantRefused(t, purchase("bob", "more", "mug", 1), order.ErrPurchaseLimit, "0 of them left")
+		b.mustPlace(t, purchase("zoe", "first", "mug", 1))
+		b.audit(t, "mug")
+	})
+}
+
 // "The limit costs only an order of a limited SKU: two statements, for any number of earlier orders." The rows that are
 // read do not become more.
 func TestService_purchaseLimit_longHistory(t *testing.T) {

@@ -15,7 +15,7 @@ import (
 
 // While another session keeps a row locked, or the gap for new rows, the others of the same moment are served. What waits
 // keeps few connections, and is served when the row is free: "If another transaction has locked a row of a request, the
-// request waits in the queue behind, and is served in a transaction of its own: it delays no other".
+// request waits in the queue behind: it delays no other request."
 func TestLockedRow(t *testing.T) {
 	t.Parallel()
 	const crowd, waiting = 64, 16

@@ -372,9 +372,9 @@ func TestStore_RefundFailed(t *testing.T) {
 	})
 }
 
-// The refund and the payment: "exactly one of the two comes first". The refund is reported before and after the transaction has recorded the
-// payment, and many are at the same moment. Either the order is paid, and the operator sees that its payment was refunded, or
-// the payment is refused, and nothing is left to do.
+// The refund and the payment: "exactly one of the two comes first". The refund is reported before and after the transaction
+// has recorded the payment, and at the same moment as the payment. Either the order is paid, and the operator sees that its
+// payment was refunded, or the payment is refused, and nothing is left to do.
 func TestPayments_raceWithRefund(t *testing.T) {
 	t.Parallel()
 	storetest.Each(t, func(t *testing.T, db *store.Store) {
@@ -448,7 +448,7 @@ type recording struct {
 	then func()
 }
 
-func (r recording) RecordPayments(all ...order.Payment) (map[string]order.Payment, error) {
+func (r recording) RecordPayments(all ...order.Payment) (map[string]order.Payment, []string, error) {
 	defer r.then()
 	return r.Tx.RecordPayments(all...)
 }

@@ -100,9 +100,10 @@ type Tx interface {
 	// Extend writes the ExpiresAt and FirstExpiry of an order that is locked and pending.
 	Extend(o Order) error
 
-	// RecordPayments records the new payments. It returns, by id, the payments that are already on record, unchanged. If so
-	// far only the refund of a payment is on record, RecordPayments adds the order and the amount to this record.
-	RecordPayments(payments ...Payment) (known map[string]Payment, err error)
+	// RecordPayments records the new payments. It does not wait for payments on record that other transactions have locked,
+	// and returns their ids as others. It returns, by id, the other payments that are already on record, unchanged. If so far
+	// only the refund of a payment is on record, RecordPayments adds the order and the amount to this record.
+	RecordPayments(payments ...Payment) (known map[string]Payment, others []string, err error)
 
 	// ForgetPayments deletes payments that this transaction has recorded.
 	ForgetPayments(ids ...string) error

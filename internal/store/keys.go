@@ -114,8 +114,9 @@ func oneOf[K any](query *gorm.DB, pair string, keys []K, values func(K) []any) *
 }
 
 // PurgeKeys deletes the idempotency keys that are older than keep, by the database's clock, the oldest first, and
-// returns the number of deleted keys. Until it is deleted, a key counts, however old it is. Several purges may run at
-// once. keep must be longer than it takes to place an order.
+// returns the number of deleted keys. A key that is older than its order stays until the order is older than keep. Until it
+// is deleted, a key counts, however old it is. Several purges may run at once. keep must be longer than it takes to place
+// an order.
 func (s *Store) PurgeKeys(ctx context.Context, keep time.Duration) (purged int, err error) {
 	now, err := s.Now(ctx)
 	if err != nil {
@@ -135,11 +136,12 @@ func (s *Store) PurgeKeys(ctx context.Context, keep time.Duration) (purged int, 
 
 // purge finds a hundred keys by their age and deletes each by its primary key. A DELETE by age would wait for keys that
 // buyers insert, and so would a DELETE of many keys, for which MariaDB scans the table. Each DELETE compares the age
-// again: another purge may have deleted the key, and a buyer may have used it again.
+// again: another purge may have deleted the key, and a buyer may have used it again. An order may be younger than its key,
+// which is written first. The audit knows only the age of the order.
 func (t *tx) purge(before dbTime) (purged int, err error) {
 	var old []order.BuyerKey
-	err = t.db.Table("idempotency_keys").Select("buyer, idempotency_key AS `key`").
-		Where("created_at < ?", before).Order("created_at").Limit(100).Find(&old).Error
+	err = t.db.Table("idempotency_keys AS k").Joins("LEFT JOIN orders AS o ON o.id = k.order_id").Select("k.buyer, k.idempotency_key AS `key`").
+		Where("k.created_at < ? AND (o.created_at < ? OR o.id IS NULL)", before, before).Order("k.created_at").Limit(100).Find(&old).Error
 	slices.SortFunc(old, byPrimaryKey)
 	for _, k := range old {
 		done := t.db.Exec("DELETE FROM idempotency_keys WHERE buyer = ? AND idempotency_key = ? AND created_at < ?", k.Buyer, k.Key, before)

@@ -39,10 +39,17 @@ func (s *Store) goose() (*goose.Provider, error) {
 	return goose.NewProvider(dialect, s.pool, files, options...)
 }
 
+// ErrTableInUse means that other sessions use a table that a migration has to change.
+var ErrTableInUse = errors.New("a table is in use")
+
 // Migrate applies the migrations that the database lacks, and returns their number. Several processes may migrate a
 // server at once: one applies the migrations; the others wait, a minute at most, and find nothing to do. The end of ctx
 // does not interrupt a migration, because the server would go on with its statement. An interrupted migration can be
 // run again. A database with tables of another program is refused before it is changed.
+//
+// A statement that changes a table waits for the transactions that have used the table, and orders wait behind it. After
+// two seconds, Migrate gives up, and leaves no statement on the server: ErrTableInUse. It can be repeated after a pause, in
+// which orders go on.
 //
 // MySQL commits each CREATE and ALTER by itself, so that a lock of the server has to keep a second process out. In SQLite,
 // a migration and the row of its version are one transaction: if two processes apply the same migration, the second fails.
@@ -60,7 +67,22 @@ func (s *Store) Migrate(ctx context.Context) (applied int, err error) {
 		return 0, err
 	}
 	results, err := provider.Up(context.WithoutCancel(ctx))
+	if classify(err) == lockWait {
+		err = fmt.Errorf("%w: %s: %w", ErrTableInUse, s.oldestTransaction(ctx), err)
+	}
 	return len(results), explain(ctx, "migrate", err)
+}
+
+// oldestTransaction describes the session that is most likely to keep a table in use. MariaDB has the same tables.
+func (s *Store) oldestTransaction(ctx context.Context) (session string) {
+	err := s.db.WithContext(ctx).Raw(`
+		SELECT CONCAT('session ', p.id, ' of ', p.user, ' at ', p.host, ' has the oldest transaction, from ', t.trx_started)
+		FROM information_schema.innodb_trx AS t JOIN information_schema.processlist AS p ON p.id = t.trx_mysql_thread_id
+		ORDER BY p.db <=> DATABASE() DESC, t.trx_started, p.id LIMIT 1`).Row().Scan(&session)
+	if err != nil {
+		return "its session is unknown: " + err.Error()
+	}
+	return session
 }
 
 // refuseForeign refuses a database that has a table with a name of the shop's but was never migrated. It looks for the
@@ -113,8 +135,13 @@ type migrationLock struct{}
 const lockName = "CONCAT('migrate:', LEFT(SHA2(DATABASE(), 256), 40))"
 
 func (migrationLock) SessionLock(ctx context.Context, conn *sql.Conn) error {
+	// A client that stands still keeps the lock.
+	_, err := conn.ExecContext(ctx, "SET SESSION lock_wait_timeout = 2, wait_timeout = 600") // seconds
+	if err != nil {
+		return failed(withCause(ctx, err), "lock the migrations")
+	}
 	var got sql.NullInt64
-	err := conn.QueryRowContext(ctx, "SELECT GET_LOCK("+lockName+", 60)").Scan(&got) // seconds, below any read timeout
+	err = conn.QueryRowContext(ctx, "SELECT GET_LOCK("+lockName+", 60)").Scan(&got) // seconds, below any read timeout
 	if err == nil && got.Int64 != 1 {
 		err = errors.New("another migration runs")
 	}

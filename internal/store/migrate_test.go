@@ -149,6 +149,38 @@ func texts(t *testing.T, s *store.Store, query string, args ...any) (found []str
 	return found
 }
 
+// "After two seconds, Migrate gives up, and leaves no statement on the server": behind a transaction that has read a table.
+// An order that waits behind the migration is placed. The error names the session. "It can be repeated".
+func TestStore_Migrate_tableInUse(t *testing.T) {
+	t.Parallel()
+	storetest.EachServer(t, func(t *testing.T, kind storetest.Kind) {
+		database := kind.New(t, "wait_timeout=60")
+		s := newShop(t, database.Migrated(t), 10, "mug")
+		storetest.Exec(t, s.Store, "ALTER TABLE orders DROP COLUMN first_expiry", "DELETE FROM goose_db_version WHERE version_id = 3")
+		reader, err := s.DB().BeginTx(t.Context(), nil)
+		testserver.Must(t, err)
+		var session string
+		var orders int
+		testserver.Must(t, reader.QueryRowContext(t.Context(), "SELECT CONNECTION_ID(), COUNT(*) FROM orders").Scan(&session, &orders))
+		var waiting sync.WaitGroup
+		orderBehind := sync.OnceFunc(func() { waiting.Go(func() { s.mustPlace(t, draft("ann", "k1", "mug")) }) })
+		migrating := database.Through(t, at("EXECUTE", testserver.Pass, orderBehind)).Open(t)
+		_, err = migrating.Migrate(t.Context())
+		if !errors.Is(err, store.ErrTableInUse) || !strings.Contains(err.Error(), "session "+session+" of root at ") {
+			t.Errorf("got %v, want an ErrTableInUse that names session %s", err, session)
+		}
+		waiting.Wait()
+		if left := texts(t, s.Store, "SELECT info FROM information_schema.processlist WHERE db = DATABASE() AND info LIKE 'ALTER%'"); len(left) > 0 {
+			t.Errorf("left behind: %v", left)
+		}
+		testserver.Must(t, reader.Rollback())
+		if got, err := migrating.Migrate(t.Context()); err != nil || got != 1 {
+			t.Errorf("afterwards: got %d, %v, want 1", got, err)
+		}
+		s.wantRows(t, rows{Orders: 1, Lines: 1, Movements: 2, Keys: 1})
+	})
+}
+
 // When their tables are made, what buyers have of a SKU that has a limit already is counted, and orders that are paid
 // already get a payment.
 func TestStore_Migrate_fillsTables(t *testing.T) {

@@ -168,7 +168,7 @@ func (o Options) pool(c driver.Connector, conns int) *sql.DB {
 // connect waits for the database's first answer and sets up gorm. On an error it closes the pool.
 func (s *Store) connect(ctx context.Context, dialect gorm.Dialector) (*Store, error) {
 	s.full = new(atomic.Pointer[diskFull])
-	err := s.await(ctx)
+	err := s.Await(ctx, func(ctx context.Context) error { return failed(s.ask(ctx), "%s", s.name) })
 	if err == nil {
 		s.db, err = gorm.Open(dialect, &gorm.Config{
 			SkipDefaultTransaction: true,  // a single statement is atomic by itself
@@ -183,13 +183,13 @@ func (s *Store) connect(ctx context.Context, dialect gorm.Dialector) (*Store, er
 	return s, nil
 }
 
-// await asks until the database answers, waiting cannot help, or ctx ends. The error says which database, how long and why.
-func (s *Store) await(ctx context.Context) error {
+// Await asks the database until it answers, waiting cannot help, or ctx ends. The error of ask names the database.
+func (s *Store) Await(ctx context.Context, ask func(context.Context) error) error {
 	began := time.Now()
 	var cause error
 	for pause := 50 * time.Millisecond; ; pause = min(2*pause, time.Second) {
 		attempt, cancel := context.WithTimeout(ctx, 5*time.Second) // for an address that drops packets
-		err := s.ask(attempt)
+		err := ask(attempt)
 		cancel()
 		if err == nil {
 			return nil
@@ -198,10 +198,10 @@ func (s *Store) await(ctx context.Context) error {
 			cause = err
 		}
 		if ctx.Err() == nil && !mayRecover(err) {
-			return fmt.Errorf("%s: %w", s.name, err)
+			return err
 		}
 		if order.Pause(ctx, pause) != nil {
-			return fmt.Errorf("%s did not answer for %v: %w, last error: %w; check that it runs, and the address", s.name,
+			return fmt.Errorf("the database did not answer for %v: %w, last error: %w; check that it runs, and the address",
 				time.Since(began).Round(10*time.Millisecond), ended(ctx), cause)
 		}
 	}
@@ -238,10 +238,11 @@ func supported(version string) error {
 	return nil
 }
 
-// mayRecover reports whether a failed question may succeed later: not after a definite answer or a failed TLS handshake.
+// mayRecover reports whether a failed question may succeed later: not after a definite answer, such as that the server is
+// read-only, or a failed TLS handshake.
 func mayRecover(err error) bool {
 	if none, ok := errors.AsType[noPrimaryError](err); ok {
 		return none.mayRecover
 	}
-	return (unavailable(err) || isContext(err)) && !errors.Is(err, mysql.ErrNoTLS) && !strings.Contains(err.Error(), "tls: ")
+	return (unavailable(err) || isContext(err)) && !slices.Contains(readOnly, mysqlNumber(err)) && !errors.Is(err, mysql.ErrNoTLS) && !strings.Contains(err.Error(), "tls: ")
 }

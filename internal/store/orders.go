@@ -206,9 +206,6 @@ func (t *tx) LockBuyers(buyers ...string) (others []string, err error) {
 	if err == nil {
 		err = insertBuyers(t.db, missing)
 	}
-	if classify(err) == lockWait { // another transaction has locked the gap: the rows of other buyers are locked
-		others, err = append(others, missing...), nil
-	}
 	return others, failed(err, "lock %d buyers", len(buyers))
 }
 

@@ -337,6 +337,25 @@ func TestStore_PurgeKeys(t *testing.T) {
 	})
 }
 
+// "A key that is older than its order stays until the order is older than keep": a batch claims the key, and then waits for
+// the SKU whose row has the time of the order. The other way round, the key is deleted with the others.
+func TestStore_PurgeKeys_keyOlderThanOrder(t *testing.T) {
+	t.Parallel()
+	storetest.Each(t, func(t *testing.T, st *store.Store) {
+		s := newShop(t, st, 100, "mug")
+		s.placedAgo(t, 25*time.Hour, draft("ann", "old", "mug"), draft("ann", "older key", "mug"), draft("ann", "older order", "mug"))
+		now, err := s.Now(t.Context())
+		testserver.Must(t, err)
+		young := now.Add(-time.Hour).Format("2006-01-02 15:04:05.000000")
+		storetest.Exec(t, st, "UPDATE orders SET created_at = '"+young+"' WHERE idempotency_key = 'older key'",
+			"UPDATE idempotency_keys SET created_at = '"+young+"' WHERE idempotency_key = 'older order'")
+		s.purge(t, 24*time.Hour, 1)
+		s.wantClean(t)
+		s.purge(t, 0, 2)
+		s.wantClean(t)
+	})
+}
+
 // To the audit, an order that is younger than the purge's mark and lacks its key is a difference; an older one is not.
 // The mark never goes back.
 func TestStore_PurgeKeys_mark(t *testing.T) {

@@ -31,10 +31,19 @@ func payments(query *gorm.DB) ([]order.Payment, error) {
 	}), err
 }
 
-func (t *tx) RecordPayments(all ...order.Payment) (map[string]order.Payment, error) {
+func (t *tx) RecordPayments(all ...order.Payment) (known map[string]order.Payment, others []string, err error) {
 	idOf := func(p order.Payment) string { return p.ID }
 	sorted := slices.SortedFunc(slices.Values(all), func(a, b order.Payment) int { return cmp.Compare(a.ID, b.ID) })
-	known, err := insertNew(sorted, idOf, t.insertPayments, func(ids []string) (map[string]order.Payment, error) {
+	if !t.store.sqlite { // in SQLite, no other transaction writes
+		others, err = withoutWaiting(order.Map(sorted, idOf), func(ids []string) error {
+			return t.db.Exec("SELECT id FROM payments FORCE INDEX (PRIMARY) WHERE id IN ? FOR UPDATE NOWAIT", ids).Error
+		})
+	}
+	if err != nil {
+		return nil, nil, failed(err, "lock %d payments", len(all))
+	}
+	sorted = slices.DeleteFunc(sorted, func(p order.Payment) bool { return slices.Contains(others, p.ID) })
+	known, err = insertNew(sorted, idOf, t.insertPayments, func(ids []string) (map[string]order.Payment, error) {
 		byID := map[string]order.Payment{}
 		found, err := payments(t.db.Table("payments").Where("id IN ?", ids))
 		for _, p := range found {
@@ -42,12 +51,12 @@ func (t *tx) RecordPayments(all ...order.Payment) (map[string]order.Payment, err
 		}
 		return byID, err
 	})
-	for _, p := range all {
+	for _, p := range sorted {
 		if before, isKnown := known[p.ID]; isKnown && before.OrderID == "" && err == nil {
 			known[p.ID], err = t.fillIn(before, p)
 		}
 	}
-	return known, failed(err, "record payments")
+	return known, others, failed(err, "record payments")
 }
 
 // fillIn adds the order and the amount of a payment to the record that Refunded has made.
@@ -117,8 +126,9 @@ func (s *Store) Refunded(ctx context.Context, id string) (order.Payment, error) 
 	if s.sqlite {
 		onRecord = "ON CONFLICT DO UPDATE SET"
 	}
-	return s.noteRefund(ctx, id, "INSERT INTO payments (id, order_id, amount_minor, currency, refusal, created_at, refunded_at) VALUES (?, '', 0, '', '"+
-		order.ErrAlreadyRefunded.Code+"', "+s.clock+", "+s.clock+") "+onRecord+" refunded_at = COALESCE(refunded_at, "+s.clock+")")
+	return s.noteRefund(ctx, id, "INSERT INTO payments (id, order_id, amount_minor, currency, refusal, created_at, refunded_at) "+
+		"VALUES (?, '', 0, '', '"+order.ErrAlreadyRefunded.Code+"', "+s.clock+", "+s.clock+") "+
+		onRecord+" refunded_at = COALESCE(refunded_at, "+s.clock+")")
 }
 
 // RefundFailed takes back what Refunded has noted, and returns the payment, or order.ErrNoPayment if no payment has this id.

@@ -3,11 +3,15 @@ package store
 import (
 	"cmp"
 	"context"
+	"database/sql"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
+	"time"
 
 	"gorm.io/gorm"
+	"gorm.io/gorm/clause"
 
 	"example.com/shop/internal/order"
 	"example.com/shop/internal/stock"
@@ -72,35 +76,151 @@ func (s *Store) Create(ctx context.Context, skus ...stock.SKU) error {
 }
 
 // SetLimitPerBuyer sets the number of units of a SKU that a buyer may have, 0 for no limit, and returns the SKU after
-// the change. Existing orders stay, and count: the units of each buyer are added up again, and no order of the SKU is
-// placed meanwhile. Nothing was changed after order.ErrUnknownSKU, or stock.ErrInvalid for a limit that
-// stock.CheckLimit refuses. After order.ErrUnknownOutcome, repeating the call is safe.
+// the change. Existing orders stay, and count. If the SKU had no limit, the units of each buyer are added up, while the
+// SKU is for sale without a limit. Nothing was changed after order.ErrUnknownSKU, or stock.ErrInvalid for a limit that
+// stock.CheckLimit refuses. After another error, the SKU may be without a limit; repeating the call is safe. If two calls
+// overlap, the earlier call returns order.ErrBusy.
 func (s *Store) SetLimitPerBuyer(ctx context.Context, sku string, perBuyer int64) (after stock.SKU, err error) {
 	if err := stock.CheckLimit(perBuyer); err != nil {
 		return stock.SKU{}, fmt.Errorf("sku %q: %w", sku, err)
 	}
-	seen := s.changes()
-	err = s.inTx(ctx, func(t *tx) error {
-		if err := mustMatch(t.db, order.ErrUnknownSKU, "UPDATE skus SET limit_per_buyer = ? WHERE name = ?", perBuyer, sku); err != nil {
-			return err
-		}
-		if err := t.db.Exec("DELETE FROM buyer_units WHERE sku = ?", sku).Error; err != nil {
-			return err
-		}
-		if err := t.db.Exec(countUnits, sku).Error; err != nil {
-			return err
-		}
-		after, err = readSKU(t.db, sku)
+	seen, needed, c := s.changes(), false, recount{sku, time.Now().UnixNano()}
+	err = s.inTx(ctx, func(t *tx) (err error) {
+		needed, err = c.begin(t, perBuyer)
 		return err
 	})
+	if err == nil && needed {
+		err = s.recount(ctx, c, perBuyer)
+	}
+	if err == nil {
+		after, err = readSKU(s.db.WithContext(ctx), sku)
+	}
 	return after, s.confirm(ctx, seen, explain(ctx, fmt.Sprintf("limit sku %q per buyer", sku), err))
 }
 
-// countUnits adds up the units of a limited SKU for each buyer. The SKU's row is locked: no order of it begins or ends.
-const countUnits = `
-	INSERT INTO buyer_units SELECT l.sku, o.buyer, SUM(l.units)
-	FROM skus AS s JOIN order_lines AS l ON l.sku = s.name JOIN orders AS o ON o.id = l.order_id
-	WHERE s.name = ? AND s.limit_per_buyer > 0 AND o.status IN ('pending', 'paid') GROUP BY l.sku, o.buyer`
+// recount counts the units of each buyer of a SKU that gets a limit, or deletes the counts of a SKU that loses its limit.
+// Until this is done, buyer_units has a row of the SKU without a buyer: the audit does not compare the counts, and the next
+// change of the limit counts again.
+type recount struct {
+	sku string
+	id  int64 // in that row; a later recount replaces it
+}
+
+// begin sets the limit if the counts can stay. Otherwise it removes the limit, so that orders leave the counts alone.
+func (c recount) begin(t *tx, perBuyer int64) (needed bool, err error) {
+	before, err := readSKU(t.db.Clauses(clause.Locking{Strength: clause.LockingStrengthUpdate}), c.sku)
+	if err != nil {
+		return false, err
+	}
+	err = t.db.Raw("SELECT COUNT(*) > 0 FROM buyer_units WHERE sku = ? AND buyer = ''", c.sku).Row().Scan(&needed)
+	if err == nil && (needed || (before.LimitPerBuyer > 0) != (perBuyer > 0)) {
+		needed, perBuyer = true, 0
+		err = t.db.Exec("REPLACE INTO buyer_units VALUES (?, '', ?)", c.sku, c.id).Error
+	}
+	if err != nil {
+		return false, err
+	}
+	return needed, t.db.Exec("UPDATE skus SET limit_per_buyer = ? WHERE name = ?", perBuyer, c.sku).Error
+}
+
+// isLatest returns order.ErrBusy if a later recount has begun. Otherwise, none begins before t has ended.
+func (c recount) isLatest(t *tx) error {
+	return mustMatch(t.db, order.ErrBusy, "UPDATE buyer_units SET units = units WHERE sku = ? AND buyer = '' AND units = ?", c.sku, c.id)
+}
+
+// set locks the row of the SKU and sets the limit.
+func (c recount) set(t *tx, perBuyer int64) error {
+	if err := t.db.Exec("UPDATE skus SET limit_per_buyer = ? WHERE name = ?", perBuyer, c.sku).Error; err != nil {
+		return err
+	}
+	return c.isLatest(t)
+}
+
+// recount deletes the counts, and counts again if there is a limit.
+func (s *Store) recount(ctx context.Context, c recount, perBuyer int64) error {
+	err := s.inTx(ctx, func(t *tx) error {
+		if err := c.isLatest(t); err != nil {
+			return err
+		}
+		return t.db.Exec("DELETE FROM buyer_units WHERE sku = ? AND buyer > ''", c.sku).Error
+	})
+	if err == nil && perBuyer > 0 {
+		err = s.countOrders(ctx, c)
+	}
+	if err != nil {
+		return err
+	}
+	return s.inTx(ctx, func(t *tx) error {
+		if err := c.set(t, perBuyer); err != nil {
+			return err
+		}
+		return t.db.Exec("DELETE FROM buyer_units WHERE sku = ? AND buyer = ''", c.sku).Error
+	})
+}
+
+// countOrders makes orders count from one moment on, and adds the orders that existed at this moment. One statement reads
+// all of them from its snapshot. The row of the SKU is locked when the snapshot is taken, so that no order of the SKU begins
+// or ends, and free while the units are added. Until all units are added, the limit is the highest, which refuses no order.
+func (s *Store) countOrders(ctx context.Context, c recount) error {
+	conn, err := s.pool.Conn(ctx) // before the row is locked: the transactions that wait for the row may use up the pool
+	if err != nil {
+		return err
+	}
+	defer conn.Close()
+	const query = `
+		SELECT o.buyer, CASE WHEN o.status IN ('pending', 'paid') THEN l.units ELSE 0 END
+		FROM order_lines AS l JOIN orders AS o ON o.id = l.order_id WHERE l.sku = ?`
+	var rows *sql.Rows
+	more := false
+	err = s.inTx(ctx, func(t *tx) (err error) {
+		if err := c.set(t, stock.MaxUnits); err != nil {
+			return err
+		}
+		rows, err = conn.QueryContext(ctx, query, c.sku) //nolint:rowserrcheck,sqlclosecheck // below
+		more = err == nil && rows.Next()                 // with the first row, the snapshot is taken
+		return err
+	})
+	if rows == nil {
+		return err
+	}
+	defer rows.Close() // rows.Err returns its error
+	for err == nil && more {
+		bought := map[string]int64{} // by buyer, up to some 50 MB
+		for ; err == nil && more && len(bought) < 250_000; more = rows.Next() {
+			var buyer string
+			var units int64
+			err = rows.Scan(&buyer, &units)
+			bought[buyer] += units
+		}
+		if err == nil {
+			err = s.addBought(ctx, c, bought)
+		}
+	}
+	if err != nil {
+		return err
+	}
+	return rows.Err()
+}
+
+// addBought adds the units of buyers in short transactions, because orders of a buyer wait for the buyer's row.
+func (s *Store) addBought(ctx context.Context, c recount, bought map[string]int64) error {
+	for buyers := range slices.Chunk(slices.Sorted(maps.Keys(bought)), 1_000) {
+		units := map[order.BuyerSKU]int64{}
+		for _, buyer := range buyers {
+			units[order.BuyerSKU{Buyer: buyer, SKU: c.sku}] = bought[buyer]
+		}
+		err := s.inTx(ctx, func(t *tx) error {
+			if err := c.isLatest(t); err != nil {
+				return err
+			}
+			return t.AddBought(units)
+		})
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
 
 // Supply books a delivery: the units and their movement, both or neither. It returns the SKU after the delivery. A repeated
 // delivery changes nothing and returns the first result, with replayed true; with another number of units, it is

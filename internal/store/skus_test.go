@@ -108,15 +108,17 @@ func TestStore_List(t *testing.T) {
 }
 
 // "SetLimitPerBuyer sets the number of units of a SKU that a buyer may have, 0 for no limit, and returns the SKU after
-// the change. Existing orders stay, and count: the units of each buyer are added up again". An instance of an old
-// version does not count; the sum includes its orders.
+// the change. Existing orders stay, and count. If the SKU had no limit, the units of each buyer are added up": also those
+// of an instance of an old version, which does not count.
 func TestStore_SetLimitPerBuyer(t *testing.T) {
 	t.Parallel()
 	storetest.Each(t, func(t *testing.T, st *store.Store) {
-		s := newShop(t, st, 10, "mug")
+		s := newShop(t, st, 10_000, "mug")
 		var want stock.SKU
-		for i, perBuyer := range []int64{2, 2, stock.MaxUnits, 0} {
-			s.mustPlace(t, draft("ann", fmt.Sprint(i), "mug")) // which counts nothing
+		for i, perBuyer := range []int64{2, 0, 3, stock.MaxUnits, 0, 0, 2} {
+			if perBuyer < stock.MaxUnits {
+				s.mustPlace(t, draft("ann", fmt.Sprint(i), "mug"), draft(fmt.Sprint("buyer-", i), "k", "mug")) // which counts nothing
+			}
 			want = s.sku(t, "mug")
 			want.LimitPerBuyer = perBuyer
 			after, err := s.SetLimitPerBuyer(t.Context(), "mug", perBuyer)

@@ -78,7 +78,7 @@ func (s *Seller) lockBuyers(tx order.Tx, b *batch) error {
 	others, err := tx.LockBuyers(order.Map(b.where(hasKey).requests, func(r *request) string { return r.key.Buyer })...)
 	b.keep(func(r *request) bool {
 		if hasKey(r) && slices.Contains(others, r.key.Buyer) {
-			r.alone, r.next = true, &s.behind
+			r.next = &s.behind
 		}
 		return r.next == nil
 	})
@@ -93,7 +93,7 @@ func (s *Seller) lockBought(tx order.Tx, b *batch, limits *order.Limits, of func
 		if slices.ContainsFunc(others, func(o order.BuyerSKU) bool {
 			return o.Buyer == r.order.Buyer && slices.Contains(r.order.SKUs(), o.SKU)
 		}) {
-			r.alone, r.next = true, &s.behind
+			r.next = &s.behind
 		}
 		return r.next == nil
 	})

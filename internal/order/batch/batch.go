@@ -29,9 +29,9 @@ const (
 	maxLines    = 256
 	unreadLines = 4
 
-	// A request whose row another transaction has locked waits in the queue behind, until rowTimeout after it came. The
-	// leader of that queue tries again after pollTime, in aloneAtOnce transactions at a time, and begins no transaction
-	// later than roundTime after the first.
+	// A request whose row another transaction has locked waits in the queue behind, until rowTimeout after it came. It is
+	// tried again after pollTime. The leader of that queue runs aloneAtOnce transactions at a time, and begins none later
+	// than roundTime after the first.
 	rowTimeout  = 5 * time.Second
 	pollTime    = 20 * time.Millisecond
 	aloneAtOnce = 8
@@ -142,8 +142,8 @@ func (s *Seller) Close() {
 	s.leaders.Wait()
 }
 
-// serveBehind serves each request in a transaction of its own, so that no other request waits for its rows. While the row
-// of a SKU is locked, one request at a time tries it. A request whose SKUs are free again returns to its queue.
+// serveBehind serves each request whose batch has waited in vain in a transaction of its own, so that no other request waits
+// for its rows. While a SKU is locked, one request at a time tries it. The other requests return to their queue.
 func (s *Seller) serveBehind(requests []*request) {
 	var all errgroup.Group
 	all.SetLimit(aloneAtOnce)
@@ -193,7 +193,8 @@ func (s *Seller) guard(buyers []*request, serve func([]*request) error) {
 		moved := map[*queue][]*request{}
 		for _, r := range buyers {
 			r.waited = len(buyers) == 1
-			if inVain && !r.overdue() && !(r.waited && r.ending != nil && r.ending.NoWait) {
+			mayWait := !r.waited || r.ending == nil || !r.ending.NoWait
+			if inVain && mayWait && !r.overdue() {
 				r.alone, r.next, r.refusal, r.used = true, &s.behind, err, nil
 			}
 			if r.next != nil {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"example.com/shop/internal/lock"
@@ -59,7 +60,7 @@ func (s *Seller) endOrders(tx order.Tx, b *batch) error {
 		return err
 	}
 
-	if err := b.recordPayments(tx); err != nil { // before the rows of SKUs: sales do not wait for a payment
+	if err := s.recordPayments(tx, b); err != nil { // before the rows of SKUs: sales do not wait for a payment
 		return err
 	}
 	moves := func(r *request) bool { return r.ending.Moved }
@@ -105,7 +106,7 @@ func (s *Seller) stays(r *request, orders map[string]order.Found) bool {
 	e.Order, e.Now = found.Order, found.Status
 	if !found.Locked {
 		if !e.NoWait {
-			r.alone, r.next = true, &s.behind
+			r.next = &s.behind
 		}
 		return false
 	}
@@ -135,16 +136,16 @@ func (r *request) payment() order.Payment {
 }
 
 // recordPayments records the payments of the batch. A payment that is already on record gets its first answer again.
-func (b *batch) recordPayments(tx order.Tx) error {
+func (s *Seller) recordPayments(tx order.Tx, b *batch) error {
 	var payments []order.Payment
 	for _, r := range b.requests {
 		if p := r.payment(); p.ID != "" {
 			payments = append(payments, p)
 		}
 	}
-	known, err := tx.RecordPayments(payments...)
+	known, others, err := tx.RecordPayments(payments...)
 	for _, p := range payments {
-		if _, repeated := known[p.ID]; !repeated {
+		if _, repeated := known[p.ID]; !repeated && !slices.Contains(others, p.ID) {
 			b.recorded = append(b.recorded, p.ID)
 		}
 	}
@@ -152,13 +153,15 @@ func (b *batch) recordPayments(tx order.Tx) error {
 		e := r.ending
 		before, repeated := known[e.Payment.ID]
 		switch {
+		case slices.Contains(others, r.payment().ID):
+			r.next = &s.behind
 		case !repeated:
 		case before.OrderID == e.Payment.OrderID && before.Amount == e.Payment.Amount:
 			e.Payment.Refusal, e.Moved, e.Now = before.Refusal, false, e.Order.Status
 		default:
 			r.refusal = order.ErrPaymentReused
 		}
-		return r.refusal == nil
+		return r.refusal == nil && r.next == nil
 	})
 	return err
 }

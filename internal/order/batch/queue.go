@@ -23,7 +23,7 @@ type request struct {
 	ids    []string   // of the order, the payment and the buyer of a key: no two requests of a batch share one
 	answer chan error // capacity 1
 	since  time.Time  // when the request came
-	alone  bool       // a row of its batch, not of its SKUs, was locked: the request gets a transaction of its own
+	alone  bool       // its batch has waited in vain for a lock: the request gets a transaction of its own
 	waited bool       // its own transaction has waited in vain
 
 	fingerprint string // of the request

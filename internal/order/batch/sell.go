@@ -112,7 +112,7 @@ func (s *Seller) place(tx order.Tx, b *batch, leases *leases) error {
 		return err
 	}
 	free := b.where((*request).isFree)
-	if _, err := tx.RecordPayments(order.Map(free.orders(), order.Order.OwnPayment)...); err != nil {
+	if _, _, err := tx.RecordPayments(order.Map(free.orders(), order.Order.OwnPayment)...); err != nil {
 		return err
 	}
 	return tx.AddBought(b.levels.Limited(1, b.orders()...))

@@ -122,7 +122,7 @@ func (s Shop) insert(tx order.Tx, d *order.Draft, levels order.Levels, leases Le
 	if d.Status != order.Paid {
 		return nil
 	}
-	if _, err := tx.RecordPayments(d.OwnPayment()); err != nil {
+	if _, _, err := tx.RecordPayments(d.OwnPayment()); err != nil {
 		return err
 	}
 	err = tx.Move(d.Movements(stock.Sell, nil, d.CreatedAt)...)
