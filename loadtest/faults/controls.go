@@ -101,7 +101,7 @@ func allControls() []control {
 			edits{{payment, "case f.Total != amount:\n\t\treturn ErrAmountMismatch.Code", "case f.Total != amount:\n\t\treturn \"\""}}},
 		{"payment-forgotten", system.Embedded, "shop-paused", "a payment is on record for a second",
 			edits{{payments, "	idOf := func", `	if err := t.db.Exec("DELETE FROM payments WHERE created_at < ?", dbTime{time.Now().Add(-time.Second)}).Error; err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	idOf := func`}}},
 		{"expiry-of-paid-orders", system.Embedded, "shop-paused", "the sweep expires orders that were paid", edits{
