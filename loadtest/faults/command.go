@@ -63,7 +63,8 @@ Examples:
 
 Columns: recovery is the time until each of the three shops sold again, after the end of the fault or
 after another server took over, whichever took longer. "no sale for" is the longest time without an
-acknowledged order, during and after the fault. Both are medians over the histories, with the maximum.
+acknowledged order, during and after the fault: of a single SKU or shop, where a fault promises that
+each of them sells. Both are medians over the histories, with the maximum.
 
 The seed fixes the random choices, but not the timing: after another answer, a client goes on
 differently. So a violation may need several histories to appear again.

@@ -52,8 +52,8 @@ const (
 	within     = 5 * time.Second              // in which each shop must sell after a healed fault or a takeover
 	judgeLimit = 5 * time.Second              // of a search; a longer search is no violation
 
-	// maxConns limits the connections to MySQL: a client waits for one, and each shop and this process have a few more.
-	maxConns = 36
+	// maxConns limits the connections to MySQL: one for each client's request, and two for each shop and this process.
+	maxConns = 29
 
 	// longest limits a request to a shop that does not depend on the lock. A shop by lanes may wait half a second to
 	// release leases, and half a second for the next leases; the rest is for a busy machine.
@@ -388,7 +388,7 @@ func sales(r *record) {
 
 func locks(r *record) {
 	waited := func(o history.Operation) bool {
-		return strings.HasPrefix(o.Buyer, r.Locked) && o.Sent() < r.Healed-longest && o.Last().Answered > r.Healed-longest/4
+		return strings.HasPrefix(o.Buyer, r.Locked) && o.Sent() < r.Healed-longest/2 && o.Last().Answered > r.Healed-longest/4
 	}
 	if r.Locked != "" && !slices.ContainsFunc(r.Operations, waited) {
 		r.broken("no request of %s... waited until the lock ended", r.Locked)

@@ -154,7 +154,13 @@ func TestRun(t *testing.T) {
 		}, "levels"},
 		"answer 500":       {func(h *history.History) { h.Operations[3].Requests[0].Answer = "500 internal" }, "outcomes"},
 		"late sale":        {func(h *history.History) { h.Recovery = 6 * time.Second }, "recovery"},
-		"wait for a lease": {func(h *history.History) { slowBy(h, "lanes") }, "waits"},
+		"no sale for long": {func(h *history.History) { h.Gap, h.MaxGap = 4*time.Second+1, 4*time.Second }, "sales"},
+		"no request waits": {func(h *history.History) { h.Locked = "ann" }, "locks"},
+		"no HTTP answer": {func(h *history.History) {
+			h.Answered, h.Operations[3].Requests[0].Answer = true, "EOF"
+		}, "answered"},
+		"connections pile up": {func(h *history.History) { h.MySQLConns = maxConns + 1 }, "answered"},
+		"wait for a lease":    {func(h *history.History) { slowBy(h, "lanes") }, "waits"},
 		"a request sent again": {func(h *history.History) {
 			h.Unnoticed = true
 			h.Operations[0].Requests = append(h.Operations[0].Requests, h.Operations[0].Requests...)
@@ -169,6 +175,12 @@ func TestRun(t *testing.T) {
 		}
 	}
 	h := example()
+	h.Answered, h.Locked, h.Healed = true, "bob", 20*time.Second
+	h.Operations[5].Requests[0].Answered = h.Healed
+	if wrong := found(h); slices.Contains(wrong, "locks") || slices.Contains(wrong, "answered") {
+		t.Errorf("bob has waited, and every request has an answer: got %q", wrong)
+	}
+	h = example()
 	if slowBy(h, "redis"); slices.Contains(found(h), "waits") {
 		t.Error("an order by redis waits for its lease, and waits has found it")
 	}

@@ -1,14 +1,16 @@
 package history
 
 import (
+	"fmt"
 	"testing"
 	"time"
 
+	"example.com/shop/loadtest/faults/system"
 	"example.com/shop/loadtest/shopclient"
 )
 
 // SoldSince returns when each shop had sold units of Deep, and the shop that only replays an order has not; Gap lasts to the
-// end, and so does Recovery if one has not sold. Otherwise it is the longer of that after another server's takeover and that
+// end, or is the longest of any SKU, or of any shop but one by redis. Recovery lasts to the end if a shop has not sold. Otherwise it is the longer of that after another server's takeover and that
 // after the end of the fault.
 func TestHistory_SoldSince(t *testing.T) {
 	t.Parallel()
@@ -39,5 +41,13 @@ func TestHistory_SoldSince(t *testing.T) {
 	h.Healed = 41
 	if h.End(); h.Recovery != 59 {
 		t.Errorf("no sale after the fault: got a recovery of %d, want 59", h.Recovery)
+	}
+	h.Strategies = [system.Instances]string{"redis", "lanes", "batch"}
+	for each, want := range map[string]string{"SKU": "64 of few", "shop": "79 of lanes"} {
+		h.Each, h.Gap = each, 0
+		h.End()
+		if got := fmt.Sprintf("%d of %s", h.Gap, h.GapOf); got != want {
+			t.Errorf("each %s: got a gap of %s, want %s", each, got, want)
+		}
 	}
 }
