@@ -23,7 +23,7 @@ func TestMemory(t *testing.T) {
 // "All or none": after an AcquireAll that failed, all keys but the held one are free.
 func TestAllOrNone(t *testing.T) {
 	store := lock.NewMemory()
-	other, locker := lock.New(store, lock.Options{}), lock.New(store, lock.Options{MaxWait: time.Millisecond})
+	other, locker := lock.New(store, lock.Options{}), lock.New(store, lock.Options{MaxWait: 200 * time.Millisecond})
 	defer other.Close()
 	defer locker.Close()
 	if _, err := other.Acquire(t.Context(), "b"); err != nil {
