@@ -165,7 +165,7 @@ func (p *Parts) NewSeller(name string, locker strategy.Locker) *batch.Seller {
 			outage.Note(context.Background(), err)
 		},
 	}
-	config.Shop.Store = wrapped[order.Store](p.Database.Sharing(), p.hooks.Store)
+	config.Store = wrapped[order.Store](p.Database.Sharing(), p.hooks.Store)
 	if p.traces != nil {
 		config.Share = p.traces.Share
 	}

@@ -92,7 +92,7 @@ func (c config) open(t testing.TB, change ...func(*config)) *bundle {
 	}
 	shop := strategy.Shop{Store: b.spy, MaxOpen: c.maxOpen, CommitTime: cmp.Or(c.margin, c.ttl/10)}
 	c.batch.Shop = shop
-	c.batch.Shop.Store = sharingSpy{b.spy}
+	c.batch.Store = sharingSpy{b.spy}
 	b.batches = batch.New(c.batch)
 	c.batch.Locker = lockers[strategy.SharedLock]
 	b.lanes = batch.New(c.batch)

@@ -24,7 +24,7 @@ func ours(name string) Design {
 		Carts: true,
 		Open: func(_ context.Context, on Servers) Seller {
 			var started shops.Undo
-			config := batch.Config{Shop: strategy.Shop{Store: on.Store}}
+			config := batch.Config{Shop: strategy.Shop{Store: on.Store.Sharing()}}
 			if name == "lanes" {
 				locker := lock.New(lock.NewRedis(on.Redis), lock.Options{})
 				started.Later(locker.Close)

@@ -92,7 +92,7 @@ type Seller struct {
 func New(c Config) *Seller {
 	c.LeaseWait, c.Patience = cmp.Or(c.LeaseWait, 500*time.Millisecond), cmp.Or(c.Patience, 250*time.Millisecond)
 	s := &Seller{Config: c, lockedByOthers: map[string]bool{}, unleased: map[string]bool{}, known: map[string]stock.SKU{}}
-	s.selling = queue{seller: s, serve: func(b []*request) { s.sell(b, s.Locker) }}
+	s.selling = queue{seller: s, serve: s.sell}
 	s.soldOut = queue{seller: s, serve: func(b []*request) { s.guard(b, s.refuse) }, pause: gatherTime}
 	s.ending = queue{seller: s, serve: func(b []*request) { s.guard(b, s.end) }}
 	s.behind = queue{seller: s, serve: s.serveBehind, pause: pollTime}
@@ -177,7 +177,7 @@ func (s *Seller) serveAlone(r *request) {
 	if r.ending != nil {
 		s.guard([]*request{r}, s.end)
 	} else {
-		s.sell([]*request{r}, nil) // other batches would wait for the lease
+		s.sellUnder(nil, []*request{r}) // other batches would wait for the lease
 	}
 }
 

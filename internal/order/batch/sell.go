@@ -43,9 +43,11 @@ func (s *Seller) queueOf(r *request) *queue {
 	return q
 }
 
-// sell decides the orders of the buyers, and places those that can be placed, in one transaction. It takes leases from the
+func (s *Seller) sell(buyers []*request) { s.sellUnder(s.Locker, buyers) }
+
+// sellUnder decides the orders of the buyers, and places those that can be placed, in one transaction, under leases of the
 // locker, if there is one.
-func (s *Seller) sell(buyers []*request, locker strategy.Locker) {
+func (s *Seller) sellUnder(locker strategy.Locker, buyers []*request) {
 	ctx, cancel := s.context(buyers)
 	defer cancel()
 	leases := &leases{seller: s, locker: locker, ctx: ctx}
