@@ -104,7 +104,11 @@ func (p *tab) fail(err error) {
 func (p *tab) await(condition string) {
 	p.Helper()
 	poll := chromedp.Poll[bool](condition, chromedp.WithPollingInterval(20*time.Millisecond), chromedp.WithPollingTimeout(90*time.Second))
-	if _, err := chromedp.Run(p.ctx, poll); err != nil {
+	_, err := chromedp.Run(p.ctx, poll)
+	for err != nil && strings.Contains(err.Error(), "Cannot find context") { // a navigation has replaced the page meanwhile
+		_, err = chromedp.Run(p.ctx, poll)
+	}
+	if err != nil {
 		p.fail(fmt.Errorf("wait for %s: %w", condition, err))
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -267,12 +268,15 @@ func TestStore_SetLimitPerBuyer_whileSelling(t *testing.T) {
 		}
 		buyOne("bob")
 		buyOne("ann")
+		var mu sync.Mutex // guards the variables: the link calls the function on a goroutine of its own
 		cancelled, step, fails := 0, 0, 0
 		var disturb func() testserver.Fate
 		limited := database.Through(t, func(statement string) testserver.Fate {
 			if statement != "START TRANSACTION" {
 				return testserver.Pass
 			}
+			mu.Lock()
+			defer mu.Unlock()
 			buyOne("ann")
 			buyOne(fmt.Sprint("new-", len(open)))
 			cancelled++
@@ -285,24 +289,26 @@ func TestStore_SetLimitPerBuyer_whileSelling(t *testing.T) {
 			}
 			return testserver.Pass
 		}).Open(t)
-		set := func(perBuyer int64, want error) {
-			step = 0
+		set := func(perBuyer int64, want error, at int, by func() testserver.Fate) {
+			mu.Lock()
+			step, fails, disturb = 0, at, by
+			mu.Unlock()
 			if _, err := limited.SetLimitPerBuyer(t.Context(), "mug", perBuyer); !errors.Is(err, want) {
 				t.Errorf("limit %d: got %v, want %v", perBuyer, err, want)
 			}
 			b.audit(t, "mug")
 		}
-		for fails = 2; fails <= 5; fails++ {
-			disturb = func() testserver.Fate { return testserver.Drop }
-			set(100, order.ErrBusy)
-			disturb = func() testserver.Fate { b.limit(t, "mug", 50); return testserver.Pass }
-			set(100, order.ErrBusy)
+		for at := 2; at <= 5; at++ {
+			set(100, order.ErrBusy, at, func() testserver.Fate { return testserver.Drop })
+			set(100, order.ErrBusy, at, func() testserver.Fate { b.limit(t, "mug", 50); return testserver.Pass })
 			b.limit(t, "mug", 0)
 		}
-		set(1, nil)
+		set(1, nil, 0, nil)
+		mu.Lock()
 		if step != 5 {
 			t.Errorf("got %d transactions, want 5", step)
 		}
+		mu.Unlock()
 		b.wantRefused(t, purchase("bob", "more", "mug", 1), order.ErrPurchaseLimit, "0 of them left")
 		b.mustPlace(t, purchase("zoe", "first", "mug", 1))
 		b.audit(t, "mug")

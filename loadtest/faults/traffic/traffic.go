@@ -274,7 +274,7 @@ func (c *client) key() string {
 // insist asks one shop after the other until an answer is final. It records the operation and returns it with its outcome.
 func (c *client) insist(o history.Operation) history.Operation {
 	asked := o
-	late := o.Kind == history.Pay && !o.Replay && time.Now().After(o.Expires)
+	late := o.Kind == history.Pay && !o.Replay && time.Since(o.Expires) > time.Millisecond // the precision of SQLite's clock
 	o.Outcome = history.Unknown
 	patience := crowd.Patience{Pause: 20 * time.Millisecond, MaxPause: 200 * time.Millisecond}
 	patience.Insist(c.asking, func(int) (shopclient.Answer, error) {
