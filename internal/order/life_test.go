@@ -238,8 +238,8 @@ func TestService_ExpireDue_together(t *testing.T) {
 	})
 }
 
-// "An order that cannot be expired does not delay the others", even if another transaction locks its row, or its SKU's row,
-// for longer than the database waits.
+// "An order that cannot be expired does not delay the others", even if another transaction locks a row that it needs for
+// longer than the database waits. The sweep does not wait for the row.
 func TestService_ExpireDue_locked(t *testing.T) {
 	t.Parallel()
 	storetest.EachServer(t, func(t *testing.T, kind storetest.Kind) {
@@ -256,25 +256,41 @@ func TestService_ExpireDue_locked(t *testing.T) {
 				_, err := tx.LockLevels(o.SKUs())
 				return err
 			}, 2, "3 orders; the first: expire order "},
+			"units of the buyer": {func(tx order.Tx, o order.Order) error {
+				_, _, err := tx.LockBought(order.BuyerSKU{Buyer: o.Buyer, SKU: "bad"})
+				return err
+			}, 4, "expire order "},
 		} {
 			t.Run(name, func(t *testing.T) {
 				t.Parallel()
-				b := setup(t, kind.New(t, "innodb_lock_wait_timeout=1").Migrated(t))
+				database := kind.New(t, "")
+				b := setup(t, database.Migrated(t))
 				b.supply(t, "bad", 10)
 				b.supply(t, "mug", 10)
+				b.limit(t, "bad", 1)
 				var orders []order.Order
 				for i, sku := range []string{"bad", "bad", "mug", "bad", "mug"} {
-					orders = append(orders, b.place(t, fmt.Sprint(i), sku, 1))
+					orders = append(orders, b.mustPlace(t, purchase(fmt.Sprint(i), "key", sku, 1)))
 				}
 				b.makeDue(t, orders...)
+				var begun atomic.Int64
+				sweeper := setup(t, database.Through(t, func(statement string) testserver.Fate {
+					if statement == "START TRANSACTION" {
+						begun.Add(1)
+					}
+					return testserver.Pass
+				}).Open(t))
 				enough := errors.New("enough")
 				err := b.db.InTx(t.Context(), func(tx order.Tx) error {
 					if err := c.hold(tx, orders[0]); err != nil {
 						return err
 					}
-					n, err := b.ExpireDue(t.Context(), 10)
+					n, err := sweeper.ExpireDue(t.Context(), 10)
 					if n != c.expired || !strings.HasPrefix(fmt.Sprint(err), c.says) {
 						t.Errorf("expired %d, %v, want %d, %s", n, err, c.expired, c.says)
+					}
+					if begun.Load() != 1 {
+						t.Errorf("the sweep has begun %d transactions, want 1", begun.Load())
 					}
 					return enough
 				})

@@ -3,7 +3,6 @@ package batch
 import (
 	"context"
 	"errors"
-	"fmt"
 	"maps"
 	"slices"
 	"time"
@@ -101,7 +100,7 @@ func (s *Seller) lockBought(tx order.Tx, b *batch, limits *order.Limits, of func
 }
 
 // lockRows locks and reads the rows of the SKUs of those requests for which moves returns true. If another transaction
-// keeps a row locked, the request waits in the queue behind or, with NoWait, fails.
+// keeps a row locked, the request waits in the queue behind.
 func (s *Seller) lockRows(tx order.Tx, b *batch, moves func(*request) bool) (err error) {
 	b.levels, err = tx.TryLevels(b.where(moves).skus(), s.Patience)
 	if err != nil {
@@ -114,11 +113,7 @@ func (s *Seller) lockRows(tx order.Tx, b *batch, moves func(*request) bool) (err
 				continue
 			}
 			b.lockedByOthers = append(b.lockedByOthers, sku)
-			if r.ending != nil && r.ending.NoWait {
-				r.refusal = fmt.Errorf("%w: another transaction has locked the row of sku %q", order.ErrBusy, sku)
-			} else {
-				r.next = &s.behind
-			}
+			r.next = &s.behind
 			return false
 		}
 		return true

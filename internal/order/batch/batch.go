@@ -182,7 +182,7 @@ func (s *Seller) serveAlone(r *request) {
 }
 
 // guard serves a batch. A panic leaves no request without an answer and no queue without a leader. If the transaction has
-// waited in vain for a lock, each request of the batch is served alone.
+// waited in vain for a lock, each request of the batch is served alone. An order with NoWait fails instead of waiting behind.
 func (s *Seller) guard(buyers []*request, serve func([]*request) error) {
 	var err error
 	defer func() {
@@ -193,9 +193,11 @@ func (s *Seller) guard(buyers []*request, serve func([]*request) error) {
 		moved := map[*queue][]*request{}
 		for _, r := range buyers {
 			r.waited = len(buyers) == 1
-			mayWait := !r.waited || r.ending == nil || !r.ending.NoWait
-			if inVain && mayWait && !r.overdue() {
+			switch noWait := r.ending != nil && r.ending.NoWait; {
+			case inVain && !(noWait && r.waited) && !r.overdue():
 				r.alone, r.next, r.refusal, r.used = true, &s.behind, err, nil
+			case noWait && r.next == &s.behind:
+				r.next, r.refusal = nil, order.ErrLocked
 			}
 			if r.next != nil {
 				moved[r.next] = append(moved[r.next], r)

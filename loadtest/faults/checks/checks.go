@@ -388,10 +388,10 @@ func sales(r *record) {
 
 func locks(r *record) {
 	waited := func(o history.Operation) bool {
-		return strings.HasPrefix(o.Buyer, r.Locked) && o.Sent() < r.Healed-longest/2 && o.Last().Answered > r.Healed-longest/4
+		return strings.HasPrefix(o.Buyer, r.Locked) && o.Sent() < r.Healed && min(o.Last().Answered, r.Healed)-o.Sent() > longest
 	}
 	if r.Locked != "" && !slices.ContainsFunc(r.Operations, waited) {
-		r.broken("no request of %s... waited until the lock ended", r.Locked)
+		r.broken("no request of %s... waited for the lock", r.Locked)
 	}
 }
 
