@@ -239,7 +239,7 @@ func TestService_ExpireDue_together(t *testing.T) {
 }
 
 // "An order that cannot be expired does not delay the others", even if another transaction locks a row that it needs for
-// longer than the database waits. The sweep does not wait for the row.
+// longer than the database waits. The sweep tries the row again once.
 func TestService_ExpireDue_locked(t *testing.T) {
 	t.Parallel()
 	storetest.EachServer(t, func(t *testing.T, kind storetest.Kind) {
@@ -289,8 +289,8 @@ func TestService_ExpireDue_locked(t *testing.T) {
 					if n != c.expired || !strings.HasPrefix(fmt.Sprint(err), c.says) {
 						t.Errorf("expired %d, %v, want %d, %s", n, err, c.expired, c.says)
 					}
-					if begun.Load() != 1 {
-						t.Errorf("the sweep has begun %d transactions, want 1", begun.Load())
+					if begun.Load() > 2 {
+						t.Errorf("the sweep has begun %d transactions, want 2: for the page, and for the first order behind the lock", begun.Load())
 					}
 					return enough
 				})

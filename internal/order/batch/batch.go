@@ -150,11 +150,13 @@ func (s *Seller) serveBehind(requests []*request) {
 	tried, enough := map[string]bool{}, time.Now().Add(roundTime)
 	moved := map[*queue][]*request{}
 	for _, r := range requests {
-		s.mu.Lock()
-		locked := slices.DeleteFunc(r.order.SKUs(), func(sku string) bool { return !s.lockedByOthers[sku] })
-		s.mu.Unlock()
+		locked := s.lockedSKUs(r)
+		isTried := slices.ContainsFunc(locked, func(sku string) bool { return tried[sku] })
 		switch {
-		case slices.ContainsFunc(locked, func(sku string) bool { return tried[sku] }), time.Now().After(enough):
+		case isTried && r.noWait():
+			r.refusal = order.ErrLocked
+			r.reply(nil)
+		case isTried, time.Now().After(enough):
 			s.behind.join(r)
 		case r.alone || len(locked) > 0:
 			for _, sku := range locked {
@@ -173,7 +175,15 @@ func (s *Seller) serveBehind(requests []*request) {
 	_ = all.Wait() // no error
 }
 
+// lockedSKUs returns the SKUs of a request whose rows another transaction had locked.
+func (s *Seller) lockedSKUs(r *request) []string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return slices.DeleteFunc(r.order.SKUs(), func(sku string) bool { return !s.lockedByOthers[sku] })
+}
+
 func (s *Seller) serveAlone(r *request) {
+	r.alone = true
 	if r.ending != nil {
 		s.guard([]*request{r}, s.end)
 	} else {
@@ -182,7 +192,7 @@ func (s *Seller) serveAlone(r *request) {
 }
 
 // guard serves a batch. A panic leaves no request without an answer and no queue without a leader. If the transaction has
-// waited in vain for a lock, each request of the batch is served alone. An order with NoWait fails instead of waiting behind.
+// waited in vain for a lock, each request of the batch is served alone. With NoWait, a request fails after that.
 func (s *Seller) guard(buyers []*request, serve func([]*request) error) {
 	var err error
 	defer func() {
@@ -193,10 +203,11 @@ func (s *Seller) guard(buyers []*request, serve func([]*request) error) {
 		moved := map[*queue][]*request{}
 		for _, r := range buyers {
 			r.waited = len(buyers) == 1
-			switch noWait := r.ending != nil && r.ending.NoWait; {
-			case inVain && !(noWait && r.waited) && !r.overdue():
+			enough := r.noWait() && r.waited
+			switch {
+			case inVain && !enough && !r.overdue():
 				r.alone, r.next, r.refusal, r.used = true, &s.behind, err, nil
-			case noWait && r.next == &s.behind:
+			case enough && r.next == &s.behind:
 				r.next, r.refusal = nil, order.ErrLocked
 			}
 			if r.next != nil {

@@ -92,6 +92,8 @@ func (r *request) reply(err error) {
 	r.answer <- err
 }
 
+func (r *request) noWait() bool { return r.ending != nil && r.ending.NoWait }
+
 func (r *request) overdue() bool { return time.Since(r.since) > rowTimeout }
 
 // left returns the error for a request whose ctx has ended.
