@@ -224,7 +224,7 @@ func (s *Service) ExpireDue(ctx context.Context, limit int) (expired int, err er
 			case e.Moved:
 				expired++
 			}
-			if errors.Is(e.Err, ErrBusy) {
+			if errors.Is(e.Err, ErrBusy) && !errors.Is(e.Err, ErrLocked) {
 				busy++
 			}
 		}

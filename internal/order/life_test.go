@@ -263,7 +263,7 @@ func TestService_ExpireDue_locked(t *testing.T) {
 		} {
 			t.Run(name, func(t *testing.T) {
 				t.Parallel()
-				database := kind.New(t, "")
+				database := kind.New(t, "wait_timeout=60")
 				b := setup(t, database.Migrated(t))
 				b.supply(t, "bad", 10)
 				b.supply(t, "mug", 10)
@@ -304,6 +304,32 @@ func TestService_ExpireDue_locked(t *testing.T) {
 				b.wantEnd(t, orders[4], order.Expired, "mug", stock.Level{Supplied: 10, Available: 10})
 			})
 		}
+	})
+}
+
+// A locked SKU with more due orders than one page does not delay the others.
+func TestService_ExpireDue_lockedPage(t *testing.T) {
+	t.Parallel()
+	storetest.EachServer(t, func(t *testing.T, kind storetest.Kind) {
+		b := setup(t, kind.New(t, "wait_timeout=60").Migrated(t))
+		b.supply(t, "bad", 200)
+		b.supply(t, "mug", 10)
+		orders := make([]order.Order, 110)
+		atOnce(len(orders), func(i int) { orders[i] = b.mustPlace(t, purchase(nth(i), "key", "bad", 1)) })
+		mug := b.place(t, "mug", "mug", 1)
+		b.makeDue(t, append(orders, mug)...) // in this order
+		enough := errors.New("enough")
+		err := b.db.InTx(t.Context(), func(tx order.Tx) error {
+			if _, err := tx.LockLevels([]string{"bad"}); err != nil {
+				return err
+			}
+			if n, err := b.ExpireDue(t.Context(), 200); n != 1 || !errors.Is(err, order.ErrLocked) {
+				t.Errorf("expired %d, %v, want 1 and an ErrLocked", n, err)
+			}
+			return enough
+		})
+		wantErr(t, "transaction", err, enough)
+		b.wantEnd(t, mug, order.Expired, "mug", stock.Level{Supplied: 10, Available: 10})
 	})
 }
 

@@ -106,7 +106,7 @@ func (f Found) Refusal(amount stock.Money) string {
 // TakePayment makes the pending order of a payment paid: its units become sold. If the payment is repeated, the answer
 // is the same, however long ago the first answer was. A refused payment is recorded and must be refunded: Error.Refund.
 // It changes no order, except that a due order expires. If the refund of a payment was reported before the payment, the
-// payment is refused, and nothing is left to refund.
+// payment is refused, and nothing is left to refund, unless that refund has failed since.
 //
 // Errors: ErrPayment, ErrNotFound, ErrPaymentReused, ErrAlreadyRefunded, ErrBusy, ErrUnknownOutcome; with Refund
 // ErrAlreadyPaid, ErrAmountMismatch, ErrExpired, ErrState.
@@ -126,7 +126,7 @@ func (p Payment) refused(o Order) error {
 		ErrAlreadyRefunded.Code: "the refund of this payment was reported before the payment, which therefore does not pay the order",
 		ErrState.Code:           "it was cancelled, and its units are for sale again: refund the payment; if units are left, the order can be placed again with a new Idempotency-Key",
 	}[p.Refusal]
-	return &Error{Code: p.Refusal, Text: text, Status: o.Status, Refund: p.Refusal != ErrAlreadyRefunded.Code}
+	return &Error{Code: p.Refusal, Text: text, Status: o.Status, Refund: p.Refusal != ErrAlreadyRefunded.Code || p.RefundedAt.IsZero()}
 }
 
 // PaymentFailed is for a payment that has failed, as the payment provider reports it. It returns the order. The order keeps

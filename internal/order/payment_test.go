@@ -365,6 +365,19 @@ func TestStore_RefundFailed(t *testing.T) {
 				t.Errorf("report %d: got %v, %v since the payment that is to be refunded", i, lag, err)
 			}
 		}
+		// "the payment is refused, and nothing is left to refund, unless that refund has failed since"
+		for _, failed := range []bool{false, true} {
+			b.refunded(t, "pi-early")
+			if failed {
+				if _, err := db.RefundFailed(t.Context(), "pi-early"); err != nil {
+					t.Error(err)
+				}
+			}
+			var e *order.Error
+			if _, err := b.TakePayment(t.Context(), pays("pi-early", o)); !errors.Is(err, order.ErrAlreadyRefunded) || !errors.As(err, &e) || e.Refund != failed {
+				t.Errorf("the refund has failed: %v; got %+v, want already-refunded", failed, err)
+			}
+		}
 		if _, err := db.RefundFailed(t.Context(), "pi-9"); !errors.Is(err, order.ErrNoPayment) {
 			t.Errorf("got %v, want no payment", err)
 		}

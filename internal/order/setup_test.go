@@ -292,7 +292,7 @@ func withKey(o order.Order, key string) order.EndRequest {
 func (b *bundle) makeDue(t *testing.T, orders ...order.Order) {
 	t.Helper()
 	for i, o := range orders {
-		b.exec(t, "UPDATE orders SET expires_at = ? WHERE id = ?", fmt.Sprintf("2020-01-01 00:00:%02d.000000", i), o.ID)
+		b.exec(t, "UPDATE orders SET expires_at = ? WHERE id = ?", fmt.Sprintf("2020-01-01 00:00:00.%06d", i), o.ID)
 	}
 }
 

@@ -167,7 +167,7 @@ func (o Options) pool(c driver.Connector, conns int) *sql.DB {
 
 // connect waits for the database's first answer and sets up gorm. On an error it closes the pool.
 func (s *Store) connect(ctx context.Context, dialect gorm.Dialector) (*Store, error) {
-	s.full = new(atomic.Pointer[diskFull])
+	s.full, s.counts = new(atomic.Pointer[diskFull]), make(chan struct{}, 1)
 	err := s.Await(ctx, func(ctx context.Context) error { return failed(s.ask(ctx), "%s", s.name) })
 	if err == nil {
 		s.db, err = gorm.Open(dialect, &gorm.Config{

@@ -108,6 +108,11 @@ type recount struct {
 
 // begin sets the limit if the counts can stay. Otherwise it removes the limit, so that orders leave the counts alone.
 func (c recount) begin(t *tx, perBuyer int64) (needed bool, err error) {
+	// First the row of a recount in progress, which may keep it locked for long, then the row that orders wait for.
+	err = t.db.Exec("UPDATE buyer_units SET units = units WHERE sku = ? AND buyer = ''", c.sku).Error
+	if err != nil {
+		return false, err
+	}
 	before, err := readSKU(t.db.Clauses(clause.Locking{Strength: clause.LockingStrengthUpdate}), c.sku)
 	if err != nil {
 		return false, err
@@ -128,16 +133,22 @@ func (c recount) isLatest(t *tx) error {
 	return mustMatch(t.db, order.ErrBusy, "UPDATE buyer_units SET units = units WHERE sku = ? AND buyer = '' AND units = ?", c.sku, c.id)
 }
 
-// set locks the row of the SKU and sets the limit.
+// set sets the limit, which locks the row of the SKU.
 func (c recount) set(t *tx, perBuyer int64) error {
-	if err := t.db.Exec("UPDATE skus SET limit_per_buyer = ? WHERE name = ?", perBuyer, c.sku).Error; err != nil {
+	if err := c.isLatest(t); err != nil {
 		return err
 	}
-	return c.isLatest(t)
+	return t.db.Exec("UPDATE skus SET limit_per_buyer = ? WHERE name = ?", perBuyer, c.sku).Error
 }
 
-// recount deletes the counts, and counts again if there is a limit.
+// recount deletes the counts, and counts again if there is a limit. One recount at a time runs.
 func (s *Store) recount(ctx context.Context, c recount, perBuyer int64) error {
+	select {
+	case s.counts <- struct{}{}:
+		defer func() { <-s.counts }()
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
 	err := s.inTx(ctx, func(t *tx) error {
 		if err := c.isLatest(t); err != nil {
 			return err
@@ -172,7 +183,7 @@ func (s *Store) countOrders(ctx context.Context, c recount) error {
 		FROM order_lines AS l JOIN orders AS o ON o.id = l.order_id WHERE l.sku = ?`
 	var rows *sql.Rows
 	more := false
-	err = s.inTx(ctx, func(t *tx) (err error) {
+	err = s.Sharing().inTx(ctx, func(t *tx) (err error) { // or the server would end the idle conn meanwhile
 		if err := c.set(t, stock.MaxUnits); err != nil {
 			return err
 		}

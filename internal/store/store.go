@@ -27,6 +27,7 @@ type Store struct {
 	path   string                    // of the SQLite file
 	file   os.FileInfo               // as it was opened
 	full   *atomic.Pointer[diskFull] // the last time that a transaction found the disk full; nil for never
+	counts chan struct{}             // has an element while a recount runs, which takes two connections of the pool
 	conn   *sql.Conn                 // for all transactions; nil: each takes one of the pool
 
 	// clock is the SQL expression of the database's clock, which all instances share, as a DATETIME(6). The clock stands

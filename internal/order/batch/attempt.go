@@ -102,12 +102,14 @@ func (s *Seller) lockBought(tx order.Tx, b *batch, limits *order.Limits, of func
 // lockRows locks and reads the rows of the SKUs of those requests for which moves returns true. If another transaction
 // keeps a row locked, the request waits in the queue behind, where one request at a time tries the row.
 func (s *Seller) lockRows(tx order.Tx, b *batch, moves func(*request) bool) (err error) {
+	s.mu.Lock()
 	b.keep(func(r *request) bool {
 		if moves(r) && !r.alone && len(s.lockedSKUs(r)) > 0 {
 			r.next = &s.behind
 		}
 		return r.next == nil
 	})
+	s.mu.Unlock()
 	b.levels, err = tx.TryLevels(b.where(moves).skus(), s.Patience)
 	if err != nil {
 		return err

@@ -150,7 +150,9 @@ func (s *Seller) serveBehind(requests []*request) {
 	tried, enough := map[string]bool{}, time.Now().Add(roundTime)
 	moved := map[*queue][]*request{}
 	for _, r := range requests {
+		s.mu.Lock()
 		locked := s.lockedSKUs(r)
+		s.mu.Unlock()
 		isTried := slices.ContainsFunc(locked, func(sku string) bool { return tried[sku] })
 		switch {
 		case isTried && r.noWait():
@@ -175,10 +177,8 @@ func (s *Seller) serveBehind(requests []*request) {
 	_ = all.Wait() // no error
 }
 
-// lockedSKUs returns the SKUs of a request whose rows another transaction had locked.
+// lockedSKUs returns the SKUs of a request whose rows another transaction had locked. The caller has locked mu.
 func (s *Seller) lockedSKUs(r *request) []string {
-	s.mu.Lock()
-	defer s.mu.Unlock()
 	return slices.DeleteFunc(r.order.SKUs(), func(sku string) bool { return !s.lockedByOthers[sku] })
 }
 

@@ -157,7 +157,8 @@ func (s *Seller) recordPayments(tx order.Tx, b *batch) error {
 			r.next = &s.behind
 		case !repeated:
 		case before.OrderID == e.Payment.OrderID && before.Amount == e.Payment.Amount:
-			e.Payment.Refusal, e.Moved, e.Now = before.Refusal, false, e.Order.Status
+			e.Payment.Refusal, e.Payment.RefundedAt = before.Refusal, before.RefundedAt
+			e.Moved, e.Now = false, e.Order.Status
 		default:
 			r.refusal = order.ErrPaymentReused
 		}

@@ -178,7 +178,7 @@ func (q *queue) take() (batch []*request) {
 	defer q.seller.mu.Unlock()
 	lines, seen := 0, map[string]bool{}
 	q.requests = slices.DeleteFunc(q.requests, func(r *request) bool {
-		if q == &q.seller.behind && r.overdue() && (r.waited || !r.alone) {
+		if q == &q.seller.behind && r.overdue() && (r.waited || !r.alone || len(q.seller.lockedSKUs(r)) > 0) {
 			r.queue, r.refusal = nil, cmp.Or(r.refusal, order.ErrLocked)
 			r.reply(nil)
 			return true
