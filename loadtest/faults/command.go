@@ -5,7 +5,7 @@
 //
 //	fresh SKUs -> traffic -> fault -> healed -> each shop sells again -> last answers -> books -> checks
 //
-// run.go runs a history. faults.go has the faults, controls.go the mistakes that the suite must catch, report.go the
+// run.go runs a history. faults.go has the faults, controls.txt the mistakes that the suite must catch, report.go the
 // reports, and failover.go shows what asynchronous replication loses. In the folders, system starts shops, servers and the
 // network between them, traffic sends the requests of the clients, history records a run, and checks checks the promises.
 package faults
