@@ -37,13 +37,9 @@ type Command struct {
 }
 
 // About stands above the flags in the help.
-const About = `Compares ways to sell a scarce thing to a crowd: what others have built, as the smallest honest ` +
-	`program each, and the strategies of this shop, called in the process, without HTTP. Then it breaks each in the middle of ` +
-	`a sale, and compares the receipts of the buyers with the rows of their orders.
-
-All write the same rows on the same MySQL, for the same crowd: each buyer asks again as soon as there is an answer. ` +
-	`A server that is given with --mysql user:password@tcp(host:3306)/database is migrated, and gains SKUs, orders and ` +
-	`tables design_*.`
+//
+//go:embed about.txt
+var About string
 
 // footer has the lines FAULTS and DESIGNS in place of the lists.
 //
