@@ -20,6 +20,7 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"log/slog"
 	"net/url"
 	"os"
 	"os/signal"
@@ -230,7 +231,9 @@ func (c *raceCommand) all() bool { return slices.Equal(c.Strategies, []string{"a
 func (c *raceCommand) Run(ctx context.Context, e environment) error {
 	s := newScreen(e, c.JSON)
 	s.lang = c.Lang
-	return loadTest{raceCommand: *c, screen: s, log: newShopLog(e.stderr), limit: 2 * time.Minute}.run(ctx)
+	few := &firstFew{to: e.stderr, left: 5} // errors of the shops: a thousand buyers often get the same one
+	log := slog.New(slog.NewTextHandler(few, &slog.HandlerOptions{Level: slog.LevelError})).With("from", "shop")
+	return loadTest{raceCommand: *c, screen: s, log: log, limit: 2 * time.Minute}.run(ctx)
 }
 
 // command returns the command line that repeats the run. It leaves out the files of the report, and the addresses of

@@ -216,25 +216,17 @@ func (s *System) openMySQL(ctx context.Context) (dsn string, err error) {
 		return "", err
 	}
 	for _, shop := range s.Shops {
-		linked, links, err := s.linkMySQL(ctx, dsn)
-		if err != nil {
-			return "", err
+		linked := dsn
+		for _, server := range s.MySQL {
+			link, err := s.link(ctx, server.Addr(), true)
+			if err != nil {
+				return "", err
+			}
+			shop.SQL, linked = append(shop.SQL, link), strings.Replace(linked, server.Addr(), link.Addr, 1)
 		}
-		shop.SQL, shop.env = links, append(shop.env, "SHOP_MYSQL="+linked)
+		shop.env = append(shop.env, "SHOP_MYSQL="+linked)
 	}
 	return dsn, nil
-}
-
-// linkMySQL returns links to all database servers, and the data source name that leads through them.
-func (s *System) linkMySQL(ctx context.Context, dsn string) (linked string, links []*testserver.Link, err error) {
-	for _, server := range s.MySQL {
-		link, err := s.link(ctx, server.Addr(), true)
-		if err != nil {
-			return "", nil, err
-		}
-		links, dsn = append(links, link), strings.Replace(dsn, server.Addr(), link.Addr, 1)
-	}
-	return dsn, links, nil
 }
 
 func (s *System) link(ctx context.Context, to string, sql bool) (*testserver.Link, error) {
