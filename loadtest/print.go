@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"io"
-	"log/slog"
 	"os"
 	"slices"
 	"strings"
@@ -159,12 +158,6 @@ func (s screen) follow(ctx context.Context, strategy string, buyers int, t *crow
 		shown.Wait()
 		s.print(line())
 	}
-}
-
-// newShopLog returns a log of only the first few errors of the shops, because a thousand buyers often get the same error.
-func newShopLog(w io.Writer) *slog.Logger {
-	handler := slog.NewTextHandler(&firstFew{to: w, left: 5}, &slog.HandlerOptions{Level: slog.LevelError})
-	return slog.New(handler).With("from", "shop")
 }
 
 // firstFew passes on as many writes as are left. slog writes each record at once, one at a time.

@@ -103,9 +103,9 @@ func TestLessons_references(t *testing.T) {
 		}
 	}
 	quoted := map[string]bool{}
-	for _, code := range fenced(readFile(t, lessons), "go") {
-		file, code, _ := strings.Cut(code, "\n")
-		if file, named := strings.CutPrefix(file, "// internal/"); named {
+	for _, code := range append(fenced(readFile(t, lessons), "go"), fenced(readFile(t, lessons), "lua")...) {
+		comment, code, _ := strings.Cut(code, "\n")
+		if _, file, named := strings.Cut(comment, " internal/"); named {
 			quoted[file] = true
 			if !strings.Contains(readFile(t, filepath.Join("../../internal", file)), code) {
 				t.Errorf("%s: want in it:\n%s", file, code)

@@ -2,6 +2,7 @@ package strategy
 
 import (
 	"context"
+	_ "embed"
 	"errors"
 	"fmt"
 
@@ -54,17 +55,10 @@ func (s PreDeduct) load(ctx context.Context, line order.Line) error {
 // countKey is the key of a SKU's count. SKUs with the same braces are in the same slot of a Redis Cluster.
 func countKey(sku string) string { return "count:{" + Key(sku) + "}" }
 
-// takeUnits takes units from a count, if enough are left.
-var takeUnits = newScript("take-units", `
-	local left = redis.call("GET", KEYS[1])
-	if not left then
-		return "unknown"
-	end
-	if tonumber(left) < tonumber(ARGV[1]) then
-		return "too few"
-	end
-	redis.call("DECRBY", KEYS[1], ARGV[1])
-	return "taken"`)
+//go:embed take_units.lua
+var takeUnitsSource string
+
+var takeUnits = newScript("take-units", takeUnitsSource)
 
 func newScript(name, source string) lock.Script {
 	return lock.Script{Script: redis.NewScript(source), Name: name, Source: source}

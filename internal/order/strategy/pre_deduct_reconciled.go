@@ -2,6 +2,7 @@ package strategy
 
 import (
 	"context"
+	_ "embed"
 	"errors"
 	"fmt"
 	"strings"
@@ -120,44 +121,18 @@ func takenBy(taking string) (id string) {
 	return id
 }
 
-var takeOrWait = newScript("take-or-wait", `
-	if redis.call("ZSCORE", KEYS[2], ARGV[1]) then
-		return "taken" -- by an earlier try of this order
-	end
-	local left, now = tonumber(redis.call("GET", KEYS[1])), redis.call("TIME")[1]
-	if left and left >= tonumber(ARGV[2]) then
-		redis.call("DECRBY", KEYS[1], ARGV[2])
-		redis.call("ZADD", KEYS[2], now + ARGV[3], ARGV[1])
-		return "taken"
-	end
-	if left and redis.call("ZCOUNT", KEYS[2], 0, now - 1) == 0 then -- none is overdue
-		return redis.call("ZCARD", KEYS[2]) == 0 and "too few" or "wait"
-	end
-	return redis.call("SET", KEYS[3], ARGV[1], "NX", "EX", 2) and "unknown" or "wait"`)
+var (
+	//go:embed take_or_wait.lua
+	takeOrWaitSource string
+	//go:embed count_units.lua
+	countUnitsSource string
+	//go:embed settle_units.lua
+	settleUnitsSource string
 
-var countUnits = newScript("count-units", `
-	redis.call("ZREMRANGEBYSCORE", KEYS[2], 0, redis.call("TIME")[1] - 1)
-	local left, written = tonumber(ARGV[1]), {}
-	for i = 2, #ARGV do
-		written[ARGV[i]] = true
-	end
-	for _, taking in ipairs(redis.call("ZRANGE", KEYS[2], 0, -1)) do
-		local units, id = string.match(taking, "(%d+):(.*)")
-		if written[id] then
-			redis.call("ZREM", KEYS[2], taking)
-		else
-			left = left - units
-		end
-	end
-	redis.call("SET", KEYS[1], left, "EX", 60)
-	redis.call("DEL", KEYS[3]) -- whose it is does not matter: the row's lock lets one buyer at a time come here
-	return left .. " left"`)
-
-var settleUnits = newScript("settle-units", `
-	if redis.call("ZREM", KEYS[2], ARGV[1]) == 1 and redis.call("EXISTS", KEYS[1]) == 1 then
-		return redis.call("INCRBY", KEYS[1], ARGV[2]) .. " left"
-	end
-	return "counted again"`)
+	takeOrWait  = newScript("take-or-wait", takeOrWaitSource)
+	countUnits  = newScript("count-units", countUnitsSource)
+	settleUnits = newScript("settle-units", settleUnitsSource)
+)
 
 // Scripts returns the scripts of the counts.
 func Scripts() []lock.Script { return []lock.Script{takeUnits, takeOrWait, countUnits, settleUnits} }

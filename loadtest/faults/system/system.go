@@ -15,10 +15,10 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/alicebob/miniredis/v2"
 	"golang.org/x/sync/errgroup"
 
 	"example.com/shop/internal/app"
-	"example.com/shop/internal/lab"
 	"example.com/shop/internal/testserver"
 	"example.com/shop/internal/testserver/overlay"
 	"example.com/shop/loadtest/shopclient"
@@ -216,25 +216,17 @@ func (s *System) openMySQL(ctx context.Context) (dsn string, err error) {
 		return "", err
 	}
 	for _, shop := range s.Shops {
-		linked, links, err := s.linkMySQL(ctx, dsn)
-		if err != nil {
-			return "", err
+		linked := dsn
+		for _, server := range s.MySQL {
+			link, err := s.link(ctx, server.Addr(), true)
+			if err != nil {
+				return "", err
+			}
+			shop.SQL, linked = append(shop.SQL, link), strings.Replace(linked, server.Addr(), link.Addr, 1)
 		}
-		shop.SQL, shop.env = links, append(shop.env, "SHOP_MYSQL="+linked)
+		shop.env = append(shop.env, "SHOP_MYSQL="+linked)
 	}
 	return dsn, nil
-}
-
-// linkMySQL returns links to all database servers, and the data source name that leads through them.
-func (s *System) linkMySQL(ctx context.Context, dsn string) (linked string, links []*testserver.Link, err error) {
-	for _, server := range s.MySQL {
-		link, err := s.link(ctx, server.Addr(), true)
-		if err != nil {
-			return "", nil, err
-		}
-		links, dsn = append(links, link), strings.Replace(dsn, server.Addr(), link.Addr, 1)
-	}
-	return dsn, links, nil
 }
 
 func (s *System) link(ctx context.Context, to string, sql bool) (*testserver.Link, error) {
@@ -272,31 +264,35 @@ func (s *System) openRedis(ctx context.Context) (err error) {
 	return err
 }
 
-// embedded is Redis' protocol in this process. After a restart it is empty and has another address.
+// embedded is Redis' protocol in this process. After a restart it is empty, at the same address.
 type embedded struct {
-	addr atomic.Value // a string
-	stop func() error
+	*miniredis.Miniredis
+	addr string
 }
 
 func openEmbedded(ctx context.Context) (*embedded, error) {
-	e := new(embedded)
+	ports, err := testserver.FreePorts(1)
+	if err != nil {
+		return nil, err
+	}
+	e := &embedded{addr: fmt.Sprint("127.0.0.1:", ports[0])}
 	return e, e.Do(ctx, testserver.Restart)
 }
 
-func (e *embedded) Addr() string { return e.addr.Load().(string) }
+func (e *embedded) Addr() string { return e.addr }
 
-func (e *embedded) Close() error { return e.stop() }
+func (e *embedded) Close() error {
+	e.Miniredis.Close()
+	return nil
+}
 
 func (e *embedded) Do(_ context.Context, f testserver.Fault) error {
 	if f == testserver.Kill {
-		return e.stop()
+		return e.Close()
 	}
-	addrs, stop, err := lab.StartEmbedded(1)
-	if err == nil {
-		e.stop = stop
-		e.addr.Store(addrs[0])
-	}
-	return err
+	e.Miniredis = miniredis.NewMiniRedis()
+	e.ClockTTL(true) // keys expire by the clock
+	return e.StartAddr(e.addr)
 }
 
 // Shop is an instance of the shop, in a process of its own.
