@@ -79,7 +79,7 @@ func (s *Store) Create(ctx context.Context, skus ...stock.SKU) error {
 // the change. Existing orders stay, and count. If the SKU had no limit, the units of each buyer are added up, while the
 // SKU is for sale without a limit. Nothing was changed after order.ErrUnknownSKU, or stock.ErrInvalid for a limit that
 // stock.CheckLimit refuses. After another error, the SKU may be without a limit; repeating the call is safe. If two calls
-// overlap, the earlier call returns order.ErrBusy.
+// overlap, one of them returns order.ErrBusy.
 func (s *Store) SetLimitPerBuyer(ctx context.Context, sku string, perBuyer int64) (after stock.SKU, err error) {
 	if err := stock.CheckLimit(perBuyer); err != nil {
 		return stock.SKU{}, fmt.Errorf("sku %q: %w", sku, err)
@@ -108,16 +108,16 @@ type recount struct {
 
 // begin sets the limit if the counts can stay. Otherwise it removes the limit, so that orders leave the counts alone.
 func (c recount) begin(t *tx, perBuyer int64) (needed bool, err error) {
-	// First the row of a recount in progress, which may keep it locked for long, then the row that orders wait for.
-	err = t.db.Exec("UPDATE buyer_units SET units = units WHERE sku = ? AND buyer = ''", c.sku).Error
-	if err != nil {
-		return false, err
-	}
 	before, err := readSKU(t.db.Clauses(clause.Locking{Strength: clause.LockingStrengthUpdate}), c.sku)
 	if err != nil {
 		return false, err
 	}
-	err = t.db.Raw("SELECT COUNT(*) > 0 FROM buyer_units WHERE sku = ? AND buyer = ''", c.sku).Row().Scan(&needed)
+	mark := order.BuyerSKU{SKU: c.sku}
+	marked, others, err := t.LockBought(mark)
+	if len(others) > 0 {
+		return false, order.ErrLocked // by a recount in progress, for which orders of the SKU must not wait
+	}
+	_, needed = marked[mark]
 	if err == nil && (needed || (before.LimitPerBuyer > 0) != (perBuyer > 0)) {
 		needed, perBuyer = true, 0
 		err = t.db.Exec("REPLACE INTO buyer_units VALUES (?, '', ?)", c.sku, c.id).Error
@@ -133,12 +133,12 @@ func (c recount) isLatest(t *tx) error {
 	return mustMatch(t.db, order.ErrBusy, "UPDATE buyer_units SET units = units WHERE sku = ? AND buyer = '' AND units = ?", c.sku, c.id)
 }
 
-// set sets the limit, which locks the row of the SKU.
+// set locks the row of the SKU and sets the limit.
 func (c recount) set(t *tx, perBuyer int64) error {
-	if err := c.isLatest(t); err != nil {
+	if err := t.db.Exec("UPDATE skus SET limit_per_buyer = ? WHERE name = ?", perBuyer, c.sku).Error; err != nil {
 		return err
 	}
-	return t.db.Exec("UPDATE skus SET limit_per_buyer = ? WHERE name = ?", perBuyer, c.sku).Error
+	return c.isLatest(t)
 }
 
 // recount deletes the counts, and counts again if there is a limit. One recount at a time runs.
