@@ -255,7 +255,7 @@ func TestService_Place_termsOfTheLockedRow(t *testing.T) {
 
 // "If the SKU had no limit, the units of each buyer are added up, while the SKU is for sale without a limit": before each of
 // its transactions, buyers place and cancel orders. "After another error, [...] repeating the call is safe. If two calls
-// overlap, the earlier call returns order.ErrBusy." The audit never finds a difference.
+// overlap, one of them returns order.ErrBusy." The audit never finds a difference.
 func TestStore_SetLimitPerBuyer_whileSelling(t *testing.T) {
 	t.Parallel()
 	storetest.EachServer(t, func(t *testing.T, kind storetest.Kind) {
