@@ -27,7 +27,7 @@ func TestQuotes(t *testing.T) {
 			return fs.SkipDir
 		case strings.HasSuffix(name, "_test.go"):
 			return quotesOf(path, quotes)
-		case entry.Type().IsRegular() && regexp.MustCompile(`\.(go|md|txt|ya?ml|lua|sql|json)$`).MatchString(name):
+		case entry.Type().IsRegular() && regexp.MustCompile(`\.(go|md|ya?ml|lua|sql|json)$`).MatchString(name):
 			text, err := os.ReadFile(path)
 			texts.WriteString(folded(string(text)) + "\n")
 			return err

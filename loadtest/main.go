@@ -15,7 +15,6 @@ package main
 
 import (
 	"context"
-	_ "embed"
 	"errors"
 	"fmt"
 	"io"
@@ -120,9 +119,26 @@ func run(ctx context.Context, args []string, getenv func(string) string, stdout,
 }
 
 // overview is the help without a command, on one screen.
-//
-//go:embed help/overview.txt
-var overview string
+const overview = `Usage: loadtest [COMMAND] [FLAGS]
+
+Shows how a shop oversells, and what keeps it from overselling.
+
+Commands:
+  race     1,000 buyers want 100 units at the same moment. This is the default.
+  step     Play a lesson: two buyers against each other, step by step.
+  explore  Play every schedule of two buyers who want the last unit.
+  faults   Break shops while they sell, and check every promise.
+  bench    Measure orders per second, or compare two checkouts (--against DIR).
+  designs  Compare the strategies with other ways to sell a scarce thing.
+
+Examples:
+  go run ./loadtest                      the shop oversells; with a lock it does not
+  go run ./loadtest step none            why: the lost update, step by step
+  go run ./loadtest --ui 127.0.0.1:8090  in the browser: races, lessons and a game
+
+Help for a command, with its flags: go run ./loadtest COMMAND --help
+Flags without a command are those of race: go run ./loadtest --strategies all
+`
 
 // help writes kong's help of a command and the command's footer, or the overview without a command.
 func help(options kong.HelpOptions, parsed *kong.Context) error {
@@ -164,19 +180,45 @@ const raceAbout = `Shows how a shop oversells, and what keeps it from oversellin
 For each strategy, race starts three instances of the shop on a fresh embedded database, puts 100 units up for sale, and lets
 1,000 buyers order at the same moment over HTTP. Then it counts.`
 
-// raceFooter has a line COLUMNS in place of the columns.
-//
-//go:embed help/race.txt
-var raceFooter string
-
 // Footer stands below the flags in the help.
 func (raceCommand) Footer() string {
-	var columns strings.Builder
+	var b strings.Builder
+	b.WriteString(`
+Examples:
+  go run ./loadtest                                   none, mutex and redis, compared
+  go run ./loadtest --strategies mutex --instances 1  a mutex is enough for one instance
+  go run ./loadtest --strategies none --think 0s      the shop oversells even without a pause
+  go run ./loadtest --strategies all --buyers 5000    everything that needs no server
+  go run ./loadtest --strategies all --servers docker everything, on servers in containers
+  go run ./loadtest --html report.html                with charts and the timeline of each race
+  go run ./loadtest --svg picture.svg                 a picture for a slide
+  go run ./loadtest --ui 127.0.0.1:8090               in the browser: choose, run and watch
+  go run ./loadtest --json -                          for programs
+  go run ./loadtest --mysql 'shop:secret@tcp(127.0.0.1:3306)/shop' --redis 127.0.0.1:6379
+  go run ./loadtest --target http://localhost:8080    in a running teaching shop: go run ./cmd/lab
+  go run ./loadtest --duration 10s --buyers 50        each buyer orders again when answered
+
+The columns:
+`)
 	for _, c := range result.Columns() {
-		lang.Hang(&columns, helpWidth, "  "+c.Name, 13, c.Help)
+		lang.Hang(&b, helpWidth, "  "+c.Name, 13, c.Help)
 	}
-	lang.Hang(&columns, helpWidth, "  verdict", 13, "correct; oversold; undersold; or inconsistent: the shop's books contradict themselves or the answers to the buyers. The JSON has one of these four words. A wrong strategy that looked correct is shown as not caught")
-	return strings.Replace(raceFooter, "COLUMNS\n", columns.String(), 1)
+	lang.Hang(&b, helpWidth, "  verdict", 13, "correct; oversold; undersold; or inconsistent: the shop's books contradict themselves or the answers to the buyers. The JSON has one of these four words. A wrong strategy that looked correct is shown as not caught")
+	b.WriteString(`
+Columns of zeros are left out. A table that is wider than 80 columns continues below.
+
+If a strategy lacks its server, it is listed below the table, and in the JSON as "not_run".
+
+To let buyers order carts of several SKUs, see loadtest bench; to send orders at a rate (open
+model), see docs/load.md; to pay, cancel and repeat orders, see loadtest faults.
+
+Exit code: 0 if every strategy that is designed to be correct was correct, and answered every
+buyer (errors 0); 1 if not, or if the test could not be done; 2 if the flags make no sense, or if
+the race needs more file descriptors than this process may open. 'none' and 'mutex' are expected
+to oversell. Some wrong strategies look correct in a race: they need a crash or a pause at the
+wrong moment.
+`)
+	return b.String()
 }
 
 // Validate returns an InputError for the first flag whose value is out of range or excluded by another flag.

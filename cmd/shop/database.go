@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	_ "embed"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -39,10 +38,18 @@ type migrateCommand struct {
 	app.DatabaseSettings `embed:""`
 }
 
-//go:embed help/migrate.txt
-var migrateHelp string
+func (migrateCommand) Help() string {
+	return `Run this command once before the first "shop serve --mysql", and after each update of the shop. Running it again is
+always safe, even if it was killed. On a server, Ctrl-C waits until the schema is up to date; a second Ctrl-C kills the command.
 
-func (migrateCommand) Help() string { return migrateHelp }
+The shop may go on selling. While another session uses a table that has to be changed, such as a dump, orders wait for two seconds
+at a time: the command tries again for --start-timeout, and reports the session with the oldest transaction. This report needs the
+privilege PROCESS. If the command gives up, nothing stays behind on the server: end the session, or run the command again later.
+
+Example:
+  shop migrate --mysql 'shop:secret@tcp(db:3306)/shop'
+  shop migrate --mysql 'shop:secret@tcp(db1:3306,db2:3306,db3:3306)/shop'    on the host that takes writes`
+}
 
 func (m *migrateCommand) Run(ctx context.Context, p *program) error {
 	database, err := p.open(ctx, true, m.DatabaseSettings)
@@ -76,10 +83,14 @@ type seedCommand struct {
 	app.DatabaseSettings `embed:""`
 }
 
-//go:embed help/seed.txt
-var seedHelp string
+func (seedCommand) Help() string {
+	return `If one of the SKUs already exists, none is created and nothing changes.
 
-func (seedCommand) Help() string { return seedHelp }
+Examples:
+  shop seed --data ./data --sku mug --units 100
+  shop seed --data ./data --sku print --units 50 --limit-per-buyer 2
+  shop seed --mysql 'shop:secret@tcp(db:3306)/shop' --sku mug --units 100 --sku shirt --units 25 --price 1900`
+}
 
 func (s *seedCommand) Run(ctx context.Context, p *program) error {
 	skus, err := s.skus(time.Now())
@@ -155,10 +166,14 @@ type backupCommand struct {
 	Data string `required:"" env:"SHOP_DATA" placeholder:"DIR" help:"Data folder of the shop."`
 }
 
-//go:embed help/backup.txt
-var backupHelp string
+func (backupCommand) Help() string {
+	return `The copy has all orders up to one moment. The shop may be stopped, or go on selling. FILE appears, with mode 0600, once the copy is complete and on disk; nothing is overwritten. Do not copy shop.db itself: the newest orders are in shop.db-wal.
 
-func (backupCommand) Help() string { return backupHelp }
+To restore, put the copy into an empty folder as shop.db, together with token.secret and operator.token of the old folder: docs/operations.md shows how. For MySQL, use its own tools, such as mysqldump --single-transaction.
+
+Example:
+  shop backup --data ./data monday.db`
+}
 
 func (b *backupCommand) Run(ctx context.Context, p *program) error {
 	settings := app.Default().DatabaseSettings

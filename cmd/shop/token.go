@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	_ "embed"
 	"errors"
 	"fmt"
 	"os"
@@ -22,10 +21,25 @@ type tokenCommand struct {
 	TokenSecretFile string        `xor:"secret" env:"SHOP_TOKEN_SECRET_FILE" placeholder:"FILE" help:"File of mode 0600 or 0640 with the secret that signs buyers' tokens. Or put the secret itself into $$SHOP_TOKEN_SECRET."`
 }
 
-//go:embed help/token.txt
-var tokenHelp string
+func (tokenCommand) Help() string {
+	return `This command is for development. In production, the service that knows your users mints their tokens with the same secret. A token is a JWT, signed with HS256:
+  sub  the buyer, a name as --buyer takes it
+  aud  "shop:buyer"
+  nbf  start of its validity, in whole seconds since 1970
+  exp  end of its validity, at most 30 days after nbf
+Until it expires, a token gives every client that has it access to the buyer's orders: it cannot be revoked. Standard output gets the tokens only, one on each line, in the order of --buyer. The log says when they expire.
 
-func (tokenCommand) Help() string { return tokenHelp }
+The secret is 32 random bytes in base64 or hexadecimal digits. It is used as it is written: base64 is not decoded. Whoever has the secret can make a token for any buyer.
+
+A shop without servers makes its own secret: --data DIR reads the secret from the folder that "shop serve" names.
+
+Examples:
+  shop token --buyer ann --data ./data
+  (umask 077; openssl rand -base64 32 > token.secret)
+  shop token --buyer ann --token-secret-file token.secret
+  SHOP_TOKEN_SECRET="$(openssl rand -base64 32)" shop token --buyer ann --ttl 15m
+  (umask 077; shop token --data ./data $(seq -f --buyer=load-%g 1000) > buyers.token)`
+}
 
 func (c *tokenCommand) Run(ctx context.Context, p *program) error {
 	secret, err := c.secret()

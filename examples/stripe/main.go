@@ -5,7 +5,6 @@ package main
 import (
 	"cmp"
 	"context"
-	_ "embed"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -21,8 +20,18 @@ import (
 	"github.com/stripe/stripe-go/v85"
 )
 
-//go:embed about.txt
-var about string
+const about = `Receives Stripe's events at POST /stripe/webhook, tells the shop about the payments of its orders, and refunds what the
+shop refuses. The metadata order_id of a PaymentIntent says which order it pays.
+
+Have Stripe send these events: payment_intent.succeeded, payment_intent.payment_failed, payment_intent.processing,
+charge.refunded, refund.failed.
+
+Environment (a variable with _FILE behind its name is the file that has the value):
+
+  STRIPE_SECRET_KEY      Stripe's API key; a restricted one needs to write refunds, and nothing else
+  STRIPE_WEBHOOK_SECRET  the signing secret of the webhook endpoint, whsec_...
+  SHOP_PAYMENTS_TOKEN    the shop's payments token; a shop without servers keeps it in DIR/payments.token
+  SHOP_OPERATOR_URL      the shop's operator listener (default http://127.0.0.1:8081)`
 
 // command has the flags.
 type command struct {

@@ -3,7 +3,6 @@ package designs
 import (
 	"cmp"
 	"context"
-	_ "embed"
 	"errors"
 	"fmt"
 	"os"
@@ -37,25 +36,47 @@ type Command struct {
 }
 
 // About stands above the flags in the help.
-//
-//go:embed about.txt
-var About string
+const About = `Compares ways to sell a scarce thing to a crowd: what others have built, as the smallest honest ` +
+	`program each, and the strategies of this shop, called in the process, without HTTP. Then it breaks each in the middle of ` +
+	`a sale, and compares the receipts of the buyers with the rows of their orders.
 
-// footer has the lines FAULTS and DESIGNS in place of the lists.
-//
-//go:embed footer.txt
-var footer string
+All write the same rows on the same MySQL, for the same crowd: each buyer asks again as soon as there is an answer. ` +
+	`A server that is given with --mysql user:password@tcp(host:3306)/database is migrated, and gains SKUs, orders and ` +
+	`tables design_*.`
 
 // Footer stands below the flags in the help.
 func (Command) Footer() string {
-	var faults, designs strings.Builder
+	var b strings.Builder
+	b.WriteString(`
+Examples:
+  go run ./loadtest designs                            all, on MySQL and Redis in containers
+  go run ./loadtest designs --only row-first,row-last  what does it cost to hold a row longer?
+  go run ./loadtest designs --only buckets             how much does a split stock leave unsold?
+
+The columns: orders/s of 64 and of 512 buyers who all want one SKU, or one of 64; orders/s with carts
+of three SKUs; refusals/s when 1,000 units are sold; how many of these were unsold when the first buyer
+was refused; how long the last order was written behind its answer; what went wrong in any of the faults.
+
+The faults come in the middle of a sale of one SKU to 64 buyers, by a process of its own:
+`)
 	for _, f := range allFaults() {
-		lang.Hang(&faults, 100, "  "+f.name, 24, f.about)
+		lang.Hang(&b, 100, "  "+f.name, 24, f.about)
 	}
+	b.WriteString(`Their columns:
+  lost, oversold        acknowledged orders without a row; units in orders above the supply
+  undersold, left       units for sale when a buyer was told that the SKU is sold out, and at the end
+  again                 the longest time without a sale, from the fault on; - if nothing was sold after it
+
+The designs, with a * if a fault makes them lose orders, oversell or undersell:
+`)
 	for _, d := range All() {
-		lang.Hang(&designs, 100, "  "+d.starred(), 24, d.About)
+		lang.Hang(&b, 100, "  "+d.starred(), 24, d.About)
 	}
-	return strings.NewReplacer("FAULTS\n", faults.String(), "DESIGNS\n", designs.String()).Replace(footer)
+	b.WriteString(`
+Exit code: 0 if each design with a * was harmed by a fault and no other was, 1 if not or if the work
+could not be done, 2 if the flags make no sense.
+`)
+	return b.String()
 }
 
 // Validate returns an error if the flags make no sense. kong calls it.

@@ -2,7 +2,6 @@ package step
 
 import (
 	"context"
-	_ "embed"
 	"errors"
 	"fmt"
 	"io"
@@ -31,10 +30,22 @@ whose lock runs out. The timeline shows what each of them did and when, where it
 does in the same schedule.`
 
 // Footer stands below the flags in the help.
-func (Command) Footer() string { return footer }
+func (Command) Footer() string {
+	return `
+Examples:
+  go run ./loadtest step                    the lessons
+  go run ./loadtest step none               the lost update, line by line, then its remedy
+  go run ./loadtest step get-then-del       a lock that is released too late
+  go run ./loadtest step all                a line for each lesson
+  go run ./loadtest step all --servers docker
 
-//go:embed help/step.txt
-var footer string
+A timeline reads from top to bottom; the first column is milliseconds since the play began. Each buyer has
+a column, A's on the left: SQL and Redis commands with their answers, and the steps of the order.
+
+Exit code: 0 if every wrong strategy failed in its lesson, and its remedy passed; 1 if not, or if a schedule could not be played;
+2 if the flags make no sense.
+`
+}
 
 // all is the name of everything there is.
 const all = "all"

@@ -3,7 +3,6 @@ package step
 import (
 	"cmp"
 	"context"
-	_ "embed"
 	"errors"
 	"fmt"
 	"slices"
@@ -36,10 +35,22 @@ A schedule says whose request takes the next step. Steps are what the other can 
 COMMIT, and taking and releasing a lock. A request that waits for the other's lock or row takes no step until it can go on.`
 
 // Footer stands below the flags in the help.
-func (Explore) Footer() string { return exploreFooter }
+func (Explore) Footer() string {
+	return `
+Examples:
+  go run ./loadtest explore none                    the shortest way to sell the last unit twice
+  go run ./loadtest explore redis --crash           no schedule oversells, even if processes die
+  go run ./loadtest explore all                     the table of all strategies
+  go run ./loadtest explore --schedule none:ABab    one schedule again
+  go run ./loadtest explore get-then-del --crash --buyers 3 --units 2
 
-//go:embed help/explore.txt
-var exploreFooter string
+The name of a schedule has a letter for each act: A is a step of A, a is all steps of A until it ends or has to wait, xa: A's
+process dies, ta: A's lock runs out, and A does not notice. In none:ABab, A and B both read before A, and then B, goes on.
+
+Exit code: 0 if a wrong strategy fails in some schedule and a right one in none; 1 if not, or if it could not be played; 2 if the
+flags make no sense. With --schedule, 1 only if a right one fails.
+`
+}
 
 // Validate returns the first flag that asks for what cannot be.
 func (c *Explore) Validate() error {
