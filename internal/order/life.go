@@ -47,7 +47,7 @@ type Ending struct {
 	Order            Order  // the caller sets ID and Buyer, which is empty for any buyer; End reads the rest
 	As               Status // Paid, Cancelled or Expired
 	Key, Fingerprint string // of the request; empty for none
-	NoWait           bool   // does not wait for a row that another transaction has locked
+	NoWait           bool   // tries a row that another transaction has locked once more at most
 
 	// Payment is the provider's payment, if the order is to be paid. Without an ID, the order is paid without a payment.
 	Payment Payment
@@ -67,7 +67,8 @@ type Ender interface {
 	// The same transaction records a payment, with its Refusal, whether or not the payment pays the order.
 	//
 	// Errors: ErrNotFound if the buyer has no such order, ErrKeyTaken if the key is on record, ErrPaymentReused, ErrBusy,
-	// ErrUnknownOutcome, ErrNotReserved. With NoWait, an order whose row is locked stays pending, without an error.
+	// ErrUnknownOutcome, ErrNotReserved. With NoWait, an order whose row is locked stays pending, without an error;
+	// if another row stays locked, ErrLocked.
 	End(ctx context.Context, endings ...*Ending)
 }
 
@@ -191,7 +192,8 @@ const (
 //
 // One transaction expires the orders of a page. An order that cannot be expired does not delay the others: the error
 // counts such orders and names the first. An order whose row is locked, as by a payment, is left to the next sweep. A
-// sweep ends if the database is too busy for a whole page or does not answer, or if ctx ends.
+// sweep ends if the database is too busy for a whole page or does not answer, or if ctx ends. Locked rows do not end
+// it.
 func (s *Service) ExpireDue(ctx context.Context, limit int) (expired int, err error) {
 	var after Order
 	failed := 0

@@ -307,7 +307,7 @@ func TestService_ExpireDue_locked(t *testing.T) {
 	})
 }
 
-// A locked SKU with more due orders than one page does not delay the others.
+// "Locked rows do not end it": a locked SKU with more due orders than one page does not delay the others.
 func TestService_ExpireDue_lockedPage(t *testing.T) {
 	t.Parallel()
 	storetest.EachServer(t, func(t *testing.T, kind storetest.Kind) {

@@ -105,7 +105,7 @@ func (s *Seller) stays(r *request, orders map[string]order.Found) bool {
 	}
 	e.Order, e.Now = found.Order, found.Status
 	if !found.Locked {
-		if !e.NoWait {
+		if !r.noWait() {
 			r.next = &s.behind
 		}
 		return false
