@@ -148,6 +148,24 @@ func TestStore_InTx_lockWait(t *testing.T) {
 	})
 }
 
+// "If the instance stands still, the server ends the transaction after half of the wait_timeout": another one, which waits
+// for less than the wait_timeout, gets its rows.
+func TestStore_Sharing_standsStill(t *testing.T) {
+	t.Parallel()
+	storetest.EachServer(t, func(t *testing.T, kind storetest.Kind) {
+		s := newShop(t, kind.New(t, "wait_timeout=4&innodb_lock_wait_timeout=3").Migrated(t), 10, "mug")
+		var place sync.Once
+		shop{s.Sharing()}.undone(t, func(holder order.Tx) error {
+			if err := holder.Take(stock.Conditional, one("mug")); err != nil {
+				return err
+			}
+			place.Do(func() { s.mustPlace(t, draft("ann", "k1", "mug")) }) // a transaction that the server has ended begins again
+			return nil
+		})
+		s.wantLevel(t, "mug", level(8, 2))
+	})
+}
+
 // In SQLite a conflict is a file that another process is writing to. The wait for it ends with ctx.
 func TestStore_InTx_fileIsBusy(t *testing.T) {
 	t.Parallel()
