@@ -158,8 +158,9 @@ func (s *Store) inTx(ctx context.Context, fn func(*tx) error) error {
 			return err
 		}
 		kind := classify(err)
-		moved := s.group != nil && (kind == lost || kind == refused) && !errors.As(err, new(noPrimaryError)) // a noPrimaryError has already waited
-		cut := s.group == nil && kind == lost && try == 1 && !errors.As(err, new(net.Error)) // a host that is out of reach may stay so
+		// A noPrimaryError has already waited, and a host that is out of reach may stay so.
+		moved := s.group != nil && (kind == lost || kind == refused) && !errors.As(err, new(noPrimaryError))
+		cut := s.group == nil && kind == lost && try == 1 && !errors.As(err, new(net.Error))
 		switch {
 		case kind != conflict && !moved && !cut:
 			return fmt.Errorf("%w: %w", busy(err), err)
