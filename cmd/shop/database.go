@@ -40,7 +40,7 @@ type migrateCommand struct {
 
 func (migrateCommand) Help() string {
 	return `Run this command once before the first "shop serve --mysql", and after each update of the shop. Running it again is
-always safe, even if it was killed. On a server, Ctrl-C waits until the schema is up to date; a second Ctrl-C kills the command.
+always safe, even if it was killed. On a server, Ctrl-C waits for a migration that runs; a second Ctrl-C kills the command.
 
 The shop may go on selling. If another session, such as a dump, uses a table that a migration changes, orders wait for up to two
 seconds at a time: the command tries again for --start-timeout, and reports the session with the oldest transaction. This report needs the

@@ -73,7 +73,6 @@ const (
 	detailNoToken   = "Send the header Authorization once: Bearer, a space, and a token."
 	detailNoKey     = "Send the header Idempotency-Key with a value of your own, such as a UUID: a new value for each request that is not a repeat."
 	detailReused    = "Another request already used this Idempotency-Key. Use a new key for each request that is not a repeat."
-	detailRunning   = "The first request with this Idempotency-Key still runs. Send the request again to get its outcome."
 	detailInternal  = "Something went wrong that is not your fault. It was logged."
 )
 
@@ -105,7 +104,6 @@ func errorTable() []row {
 		{order.ErrTooManyOpen, 429, "too-many-open", "Too many open orders", "", later},
 		{order.ErrPurchaseLimit, 409, "purchase-limit", "Purchase limit reached", "", never},
 		{order.ErrKeyReused, 422, "key-reused", "Idempotency-Key reused", detailReused, never},
-		{order.ErrInProgress, 409, "in-progress", "Still in progress", detailRunning, later},
 		{order.ErrExpired, 409, "order-expired", "Order has expired", "", never},
 		{order.ErrState, 409, "order-ended", "Order has ended already", "", never},
 		{order.ErrAlreadyPaid, 409, "already-paid", "Paid already", "", never},

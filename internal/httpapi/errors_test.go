@@ -76,7 +76,6 @@ func TestErrorTable(t *testing.T) {
 		{&order.Error{Code: "too-many-open", Text: "x", Wait: 1<<63 - 1}, "429 too-many-open", "true 3600", "DEBUG"},
 		{order.ErrPurchaseLimit, "409 purchase-limit", "false", "DEBUG"},
 		{order.ErrKeyReused, "422 key-reused", "false", "DEBUG"},
-		{order.ErrInProgress, "409 in-progress", "true 1", "DEBUG"},
 		{order.ErrExpired, "409 order-expired", "false", "DEBUG"},
 		{order.ErrState, "409 order-ended", "false", "DEBUG"},
 		{order.ErrSoldOut, "409 sold-out", "false", "DEBUG"},

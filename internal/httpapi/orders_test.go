@@ -90,8 +90,8 @@ func TestPlaceOrder(t *testing.T) {
 	wantLife(t, s.call(t, "GET /v1/orders/"+got.ID, "", ann), "pending")
 }
 
-// fromAll sends the same request many times at once, to all instances in turn, and those again whose first is in
-// progress. It returns the one answer that is no replay; all others must be the same.
+// fromAll sends the same request many times at once, to all instances in turn, and again what is refused because the first
+// is in progress. It returns the one answer that is no replay; all others must be the same.
 func fromAll(t *testing.T, instances []*shop, send func(s *shop) *httptest.ResponseRecorder) (first *httptest.ResponseRecorder) {
 	t.Helper()
 	answers := make([]*httptest.ResponseRecorder, 50)
@@ -102,8 +102,8 @@ func fromAll(t *testing.T, instances []*shop, send func(s *shop) *httptest.Respo
 			<-start
 			s := instances[i%len(instances)]
 			w := send(s)
-			for end := time.Now().Add(30 * time.Second); w.Code == http.StatusConflict && time.Now().Before(end); w = send(s) {
-				wantProblem(t, w, "409 in-progress")
+			for end := time.Now().Add(30 * time.Second); w.Code == http.StatusServiceUnavailable && time.Now().Before(end); w = send(s) {
+				wantProblem(t, w, "503 busy")
 			}
 			answers[i] = w
 		})

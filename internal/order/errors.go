@@ -60,9 +60,8 @@ var (
 
 // Transient errors: repeating the request with the same key is safe.
 var (
-	ErrInProgress = &Error{Code: "in-progress", Text: "a request with this idempotency key is still running"}
-	ErrTooLate    = &Error{Code: "too-late", Text: "too little of the lease left to commit"}
-	ErrChanged    = &Error{Code: "changed", Text: "the stock has changed since it was read"}
+	ErrTooLate = &Error{Code: "too-late", Text: "too little of the lease left to commit"}
+	ErrChanged = &Error{Code: "changed", Text: "the stock has changed since it was read"}
 
 	// ErrBusy means that the database cannot execute the request now, as after a lock wait, deadlocks or a lost connection.
 	ErrBusy = &Error{Code: "busy", Text: "database is busy"}

@@ -30,8 +30,7 @@ type Ended struct {
 // Pay makes the buyer's pending order paid, without a payment, as in a demonstration: its units become sold. If the order
 // is already paid, Pay returns it as it is, so that repeating the request is safe. A refusal leaves the key free.
 //
-// Errors: ErrNotFound, ErrExpired, ErrState, ErrBusy, ErrUnknownOutcome; with a key also ErrKeyInvalid, ErrKeyReused,
-// ErrInProgress.
+// Errors: ErrNotFound, ErrExpired, ErrState, ErrBusy, ErrUnknownOutcome; with a key also ErrKeyInvalid, ErrKeyReused.
 func (s *Service) Pay(ctx context.Context, r EndRequest) (Ended, error) {
 	return s.end(ctx, r, Paid)
 }

@@ -43,8 +43,7 @@ type Store interface {
 // Tx is one attempt of a transaction. A failed call may leave it open: the caller must return the error, to roll back.
 type Tx interface {
 	// ClaimKeys writes the rows of idempotency keys, each for the ID of an order, in the order of their primary keys. It
-	// returns the keys that are already on record. ErrInProgress: another transaction holds a key for longer than the
-	// database waits.
+	// returns the keys that are already on record.
 	ClaimKeys(keys ...UsedKey) (taken map[BuyerKey]UsedKey, err error)
 
 	// FreeKeys deletes the rows of keys that this transaction has claimed.

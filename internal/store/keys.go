@@ -67,11 +67,7 @@ func (t *tx) insertKeys(claims []order.UsedKey) error {
 	rows := values(claims, func(c order.UsedKey) []any {
 		return []any{c.Order.Buyer, c.Order.Key, c.Fingerprint, c.Order.ID, gorm.Expr(t.store.clock)}
 	})
-	err := t.db.Exec("INSERT INTO `idempotency_keys` (buyer, idempotency_key, fingerprint, order_id, created_at) VALUES ?", rows).Error
-	if classify(err) == lockWait {
-		return order.ErrInProgress // not wrapped: elsewhere, a lock wait is order.ErrLocked
-	}
-	return err
+	return t.db.Exec("INSERT INTO `idempotency_keys` (buyer, idempotency_key, fingerprint, order_id, created_at) VALUES ?", rows).Error
 }
 
 // values writes a row in parentheses, for VALUES, for each element of a list.

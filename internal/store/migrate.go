@@ -57,9 +57,17 @@ func (s *Store) Migrate(ctx context.Context) (applied int, err error) {
 	if err := s.refuseForeign(ctx); err != nil {
 		return 0, err
 	}
+	applied, err = s.migrate(ctx)
+	if classify(err) == lockWait {
+		return applied, fmt.Errorf("migrate: %w: %s: %w", ErrTableInUse, s.oldestTransaction(ctx), err)
+	}
+	return applied, explain(ctx, "migrate", err)
+}
+
+func (s *Store) migrate(ctx context.Context) (applied int, err error) {
 	for _, statement := range []string{versionTable, versionZero} {
 		if err := s.db.WithContext(ctx).Exec(statement).Error; err != nil {
-			return 0, explain(ctx, "migrate: table of versions", err)
+			return 0, fmt.Errorf("table of versions: %w", err)
 		}
 	}
 	provider, err := s.goose()
@@ -67,10 +75,7 @@ func (s *Store) Migrate(ctx context.Context) (applied int, err error) {
 		return 0, err
 	}
 	results, err := provider.Up(context.WithoutCancel(ctx))
-	if classify(err) == lockWait {
-		return len(results), fmt.Errorf("migrate: %w: %s: %w", ErrTableInUse, s.oldestTransaction(ctx), err)
-	}
-	return len(results), explain(ctx, "migrate", err)
+	return len(results), err
 }
 
 // oldestTransaction describes the session that is most likely to keep a table in use. MariaDB has the same tables.

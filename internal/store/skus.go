@@ -77,8 +77,8 @@ func (s *Store) Create(ctx context.Context, skus ...stock.SKU) error {
 // SetLimitPerBuyer sets the number of units of a SKU that a buyer may have, 0 for no limit, and returns the SKU after
 // the change. Existing orders stay, and count. If the SKU had no limit, the units of each buyer are added up, while the
 // SKU is for sale without a limit. Nothing was changed after order.ErrUnknownSKU, or stock.ErrInvalid for a limit that
-// stock.CheckLimit refuses. After another error, the SKU may be without a limit; repeating the call is safe. If two calls
-// overlap, one of them returns order.ErrBusy.
+// stock.CheckLimit refuses, or order.ErrBusy. After order.ErrUnknownOutcome, the SKU may be without a limit; repeating the call
+// is safe. If two calls overlap, one of them returns one of these two errors.
 func (s *Store) SetLimitPerBuyer(ctx context.Context, sku string, perBuyer int64) (after stock.SKU, err error) {
 	if err := stock.CheckLimit(perBuyer); err != nil {
 		return stock.SKU{}, fmt.Errorf("sku %q: %w", sku, err)
@@ -89,7 +89,9 @@ func (s *Store) SetLimitPerBuyer(ctx context.Context, sku string, perBuyer int64
 		return err
 	})
 	if err == nil && needed {
-		err = s.recount(ctx, c, perBuyer)
+		if err = s.recount(ctx, c, perBuyer); err != nil {
+			err = fmt.Errorf("%w: the SKU may be without a limit: %s", order.ErrUnknownOutcome, err.Error())
+		}
 	}
 	if err == nil {
 		after, err = readSKU(s.db.WithContext(ctx), sku)

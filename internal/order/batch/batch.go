@@ -199,10 +199,7 @@ func (s *Seller) guard(buyers []*request, serve func([]*request) error) {
 		if p := recover(); p != nil {
 			err = fmt.Errorf("panic: %v\n%s", p, debug.Stack())
 		}
-		if errors.Is(err, order.ErrInProgress) && len(buyers) > 1 {
-			err = order.ErrLocked // the key is one request's, and the others must not be refused for it
-		}
-		inVain := errors.Is(err, order.ErrLocked) || errors.Is(err, order.ErrInProgress)
+		inVain := errors.Is(err, order.ErrLocked)
 		moved := map[*queue][]*request{}
 		for _, r := range buyers {
 			r.waited = len(buyers) == 1
