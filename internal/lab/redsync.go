@@ -48,7 +48,9 @@ func (r redlock) Acquire(ctx context.Context, c lock.Claim) (lock.Grant, error) 
 	return lock.Grant{}, err
 }
 
-func (r redlock) Wait(ctx context.Context, _ lock.Claim, g lock.Grant) error { return order.Pause(ctx, g.Retry) }
+func (r redlock) Wait(ctx context.Context, _ lock.Claim, g lock.Grant) error {
+	return order.Pause(ctx, g.Retry)
+}
 
 func (r redlock) Renew(ctx context.Context, c lock.Claim) (int64, error) {
 	_, err := r.mutex(c).ExtendContext(ctx)
