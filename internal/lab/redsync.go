@@ -16,11 +16,12 @@ import (
 )
 
 // Redsync returns a lock.Backend over github.com/go-redsync/redsync, with a client for each of several independent Redis
-// servers. The renewals of a lock.Locker run over redsync's Extend. Redlock has no fence: Lease.Fence is 0. The caller closes
-// the clients after the Locker.
+// servers. A Locker's renewals run over redsync's Extend. Redlock has no fence: Lease.Fence is 0. Waiters poll. The caller
+// closes the clients after the Locker.
 //
-// redsync waits for the answers of all nodes: for a twentieth of the TTL when it takes a lock, and for the time limit of the
-// Locker's request when it extends or releases the lock. An owner that asks again gives its lease back, and waiters poll.
+// redsync waits for the answers of all nodes, also of those that are down: for a twentieth of the TTL when it takes a lock,
+// and until ctx ends when it extends or releases the lock. An owner that asks for its own lease again, as a Locker never
+// does, loses the lease.
 func Redsync(nodes ...redis.UniversalClient) lock.Backend {
 	pools := order.Map(nodes, goredis.NewPool)
 	return redlock{nodes: nodes, sync: redsync.New(pools...)}
@@ -62,7 +63,7 @@ func (r redlock) Release(ctx context.Context, c lock.Claim) error {
 	return lost(err)
 }
 
-// lost returns lock.ErrLost if a majority of nodes has the key of another owner, or a node does not have it any more.
+// lost returns lock.ErrLost if a majority of nodes refuses the owner, or a node has no key to release.
 func lost(err error) error {
 	if _, taken := errors.AsType[*redsync.ErrTaken](err); taken || errors.Is(err, redsync.ErrLockAlreadyExpired) {
 		return fmt.Errorf("%w: %w", lock.ErrLost, err)
@@ -70,7 +71,7 @@ func lost(err error) error {
 	return err
 }
 
-// Holder returns the owner whom a majority of nodes has.
+// Holder returns the owner that has the key on a majority of nodes. Without a majority, a node that fails is an error.
 func (r redlock) Holder(ctx context.Context, key string) (lock.Holder, error) {
 	votes, failures := map[string]int{}, []error{}
 	for _, node := range r.nodes {

@@ -36,6 +36,7 @@ func TestRedsync(t *testing.T) {
 		"Redis 8":  func(i int) string { return fmt.Sprintf("%s/%d", testserver.Redis(t), i) },
 	} {
 		t.Run(name, func(t *testing.T) {
+			t.Parallel()
 			nodes := []string{node(0), node(1), node(2), node(3), node(4)}
 			want := func(what string, got, want error) {
 				t.Helper()
@@ -79,7 +80,7 @@ func TestRedsync(t *testing.T) {
 	}
 }
 
-// The strategy sells "the loss of two servers" or not. Without a majority it sells nothing.
+// The strategy redlock "survives the loss of two servers". Without a majority, it sells nothing, and leaves no key behind.
 func TestShop_redlockNodesDown(t *testing.T) {
 	t.Parallel()
 	s := embedded(t)
