@@ -15,13 +15,13 @@ import (
 	"example.com/shop/internal/order"
 )
 
-// Redsync returns a lock.Backend over github.com/go-redsync/redsync, with a client for each of several independent Redis
-// servers. A Locker's renewals run over redsync's Extend. Redlock has no fence: Lease.Fence is 0. Waiters poll. The caller
-// closes the clients after the Locker.
+// Redsync returns a lock.Backend over github.com/go-redsync/redsync, with a client for each of several independent
+// Redis servers. A Locker's renewals run over redsync's Extend. Redlock has no fence: Lease.Fence is 0. Waiters poll.
+// The caller closes the clients after the Locker.
 //
-// redsync waits for the answers of all nodes, also of those that are down: for a twentieth of the TTL when it takes a lock,
-// and until ctx ends when it extends or releases the lock. An owner that asks for its own lease again, as a Locker never
-// does, loses the lease.
+// redsync waits for the answers of all nodes, also of those that are down: for a twentieth of the TTL when it takes a
+// lock, and until ctx ends when it extends or releases the lock. An owner that asks for its own lease again, as a
+// Locker never does, loses the lease.
 func Redsync(nodes ...redis.UniversalClient) lock.Backend {
 	pools := order.Map(nodes, goredis.NewPool)
 	return redlock{nodes: nodes, sync: redsync.New(pools...)}
@@ -42,7 +42,7 @@ func (r redlock) mutex(c lock.Claim) *redsync.Mutex {
 func (r redlock) Acquire(ctx context.Context, c lock.Claim) (lock.Grant, error) {
 	err := r.mutex(c).TryLockContext(ctx)
 	_, taken := errors.AsType[*redsync.ErrTaken](err)
-	_, split := errors.AsType[*redsync.ErrNodeTaken](err) // some nodes have failed, and no owner has a majority of the others
+	_, split := errors.AsType[*redsync.ErrNodeTaken](err) // too few nodes have answered for a majority of either owner
 	if taken || split || errors.Is(err, redsync.ErrFailed) {
 		return lock.Grant{Held: true, Retry: 5*time.Millisecond + rand.N(20*time.Millisecond)}, nil
 	}
