@@ -14,7 +14,7 @@ func TestDependencies(t *testing.T) {
 		t.Fatal(err)
 	}
 	for name := range strings.Lines(string(all)) {
-		for _, foreign := range []string{"shop/internal/lab", "redlock", "mysqllock", "zklock", "go-zookeeper", "miniredis", "testcontainers"} {
+		for _, foreign := range []string{"shop/internal/lab", "redsync", "mysqllock", "zklock", "go-zookeeper", "miniredis", "testcontainers"} {
 			if strings.Contains(name, foreign) {
 				t.Errorf("got %s, want nothing of %s", name, foreign)
 			}

@@ -8,14 +8,12 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/redis/go-redis/v9"
 
 	"example.com/shop/internal/app"
 	"example.com/shop/internal/lock"
 	"example.com/shop/internal/lock/mysqllock"
-	"example.com/shop/internal/lock/redlock"
 	"example.com/shop/internal/lock/zklock"
 	"example.com/shop/internal/order"
 	"example.com/shop/internal/order/strategy"
@@ -85,8 +83,7 @@ func (l *teaching) openRedlock(ctx context.Context) error {
 		nodes = append(nodes, node)
 	}
 	if len(nodes) > 0 {
-		// In a race the nodes are busy, so that an answer may take long; they are near, so that a retry costs little.
-		l.add(RedlockLock, redlock.New(nodes, redlock.Options{NodeTimeout: 500 * time.Millisecond, Delay: 5 * time.Millisecond}))
+		l.add(RedlockLock, Redsync(nodes...))
 	}
 	return nil
 }

@@ -13,14 +13,13 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"example.com/shop/internal/lock"
-	"example.com/shop/internal/lock/redlock"
 	"example.com/shop/internal/observe"
 	"example.com/shop/internal/order/strategy"
 )
 
 // Redis returns a hook for a client whose commands are to be recorded.
 func (r *Recorder) Redis() redis.Hook {
-	return redisHook{r, slices.Concat(lock.Scripts(), redlock.Scripts(), strategy.Scripts(), []lock.Script{compareScript})}
+	return redisHook{r, slices.Concat(lock.Scripts(), redsyncScripts(), strategy.Scripts(), []lock.Script{compareScript})}
 }
 
 type redisHook struct {

@@ -10,7 +10,6 @@ import (
 	"strings"
 
 	"example.com/shop/internal/lock"
-	"example.com/shop/internal/lock/redlock"
 	"example.com/shop/internal/order/batch"
 	"example.com/shop/internal/order/strategy"
 )
@@ -30,8 +29,8 @@ func Script(command string) string {
 	words := append(strings.Fields(command), "", "", "")
 	name, key := words[1], words[2]
 	scripts := append(slices.Concat(lock.Scripts(), strategy.Scripts()), compareScript)
-	if strings.HasPrefix(key, "redlock:") {
-		scripts = redlock.Scripts()
+	if strings.HasPrefix(key, redlockPrefix) {
+		scripts = redsyncScripts()
 	}
 	for _, s := range scripts {
 		if s.Name == name {

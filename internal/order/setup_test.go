@@ -21,7 +21,6 @@ import (
 	"example.com/shop/internal/lab"
 	"example.com/shop/internal/lock"
 	"example.com/shop/internal/lock/mysqllock"
-	"example.com/shop/internal/lock/redlock"
 	"example.com/shop/internal/lock/zklock"
 	"example.com/shop/internal/order"
 	"example.com/shop/internal/order/batch"
@@ -151,7 +150,7 @@ func locks(t *testing.T, db *store.Store) map[string]strategy.Locker {
 	for range 5 {
 		nodes = append(nodes, miniRedis(t))
 	}
-	add(lab.RedlockLock, redlock.New(nodes, redlock.Options{NodeTimeout: time.Second, Delay: 5 * time.Millisecond}))
+	add(lab.RedlockLock, lab.Redsync(nodes...))
 	if db.IsSQLite() {
 		return lockers
 	}

@@ -94,14 +94,13 @@ func compareLessons(t *testing.T, printed, whole string, want int) {
 }
 
 // untimed returns a buyer's rows without those that only a slow machine adds to the page's. At the end are those that do not
-// wait for the others: renewals, and the end of a release that is sent to five nodes.
+// wait for the others: renewals.
 func untimed(rows, page []string) []string {
 	var steps, others []string
-	five := slices.ContainsFunc(rows, func(row string) bool { return strings.Contains(row, " redlock:") })
 	for _, row := range rows {
 		switch renewal := strings.HasPrefix(row, "EVAL renew "); {
 		case (renewal || row == "lock lost") && !slices.Contains(page, row):
-		case renewal, five && row == "released":
+		case renewal:
 			others = append(others, row)
 		default:
 			steps = append(steps, row)
@@ -165,7 +164,7 @@ func rows(head, lines string) map[string][]string {
 		for i, row := range all[buyer] {
 			for _, chance := range [][2]string{
 				{`\b[0-9A-Za-z]{6}…`, "owner"}, {`…[0-9a-f]{6}\b`, "id"}, {`\b\d{10,}\b`, "fence"}, {`held for \d+ ms`, "held for some ms"},
-				{` \(\d+ times\)`, ""}, {`\bEVALSHA\b`, "EVAL"}, {`(redlock:sku:mug owner) ->( [01])?$`, "$1"}, {`(wrong:short-lease:sku:mug owner) -> [01]$`, "$1"}, {` -+$`, ""},
+				{` \(\d+ times\)`, ""}, {`\bEVALSHA\b`, "EVAL"}, {`(wrong:short-lease:sku:mug owner) -> [01]$`, "$1"}, {` -+$`, ""},
 			} {
 				row = regexp.MustCompile(chance[0]).ReplaceAllString(row, chance[1])
 			}
@@ -173,8 +172,8 @@ func rows(head, lines string) map[string][]string {
 		}
 		all[buyer] = slices.Compact(all[buyer]) // who polls
 		asked := map[string]bool{}
-		all[buyer] = slices.DeleteFunc(all[buyer], func(row string) bool { // five nodes answer, and time passes, as they like
-			again := asked[row] && (strings.Contains(row, " redlock:") || strings.HasPrefix(row, "EVAL renew ") || strings.HasSuffix(row, " -> no, held for some ms more"))
+		all[buyer] = slices.DeleteFunc(all[buyer], func(row string) bool { // time passes as it likes
+			again := asked[row] && (strings.HasPrefix(row, "EVAL renew ") || strings.HasSuffix(row, " -> no, held for some ms more"))
 			asked[row] = true
 			return again || strings.HasSuffix(row, "release lock:{sku:mug} owner -> 0") // in the background
 		})
