@@ -39,7 +39,7 @@ func (s *Seller) inTx(ctx context.Context, requests []*request, do func(order.Tx
 		// The rows of its SKUs are locked by this attempt, if it came so far: another transaction has locked the gap for
 		// the movements.
 		for sku := range b.levels.SKUs {
-			s.lockedByOthers[sku] = true
+			s.lockedByOthers[sku]++
 		}
 	}
 	if err != nil && !errors.Is(err, order.ErrNothing) {
@@ -56,7 +56,7 @@ func (s *Seller) inTx(ctx context.Context, requests []*request, do func(order.Tx
 		delete(s.lockedByOthers, sku)
 	}
 	for _, sku := range b.lockedByOthers {
-		s.lockedByOthers[sku] = true
+		s.lockedByOthers[sku]++
 	}
 	return b, nil
 }
