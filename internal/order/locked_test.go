@@ -83,7 +83,7 @@ func TestLockedRow(t *testing.T) {
 		} {
 			t.Run(name, func(t *testing.T) {
 				t.Parallel()
-				db := kind.New(t, "innodb_lock_wait_timeout=600").Migrated(t)
+				db := kind.New(t, patientSession).Migrated(t)
 				shop := setup(t, db, byLanes)
 				shop.supply(t, "mug", 1_000)
 				shop.supply(t, "hat", 1_000)
@@ -152,25 +152,11 @@ func (b *bundle) lockedBy(t *testing.T, statements string) (unlock func()) {
 		_, err := session.ExecContext(t.Context(), statement)
 		wantErr(t, statement, err, nil)
 	}
-	ends, alive := make(chan struct{}), make(chan struct{})
-	go func() { // the server ends a session that sends nothing
-		defer close(alive)
-		for {
-			select {
-			case <-ends:
-				return
-			case <-time.After(time.Second):
-				_, err := session.ExecContext(t.Context(), "DO 0")
-				wantErr(t, "session", err, nil)
-			}
-		}
-	}()
-	return func() {
-		close(ends)
-		<-alive
-		wantErr(t, "rollback", session.Rollback(), nil)
-	}
+	return func() { wantErr(t, "rollback", session.Rollback(), nil) }
 }
+
+// patientSession are the parameters of a database on which a session may stand still in a transaction, and wait for locks.
+const patientSession = "innodb_lock_wait_timeout=600&wait_timeout=600"
 
 // A crowd of carts keeps coming to a locked gap. Each is answered: it waits "until rowTimeout after it came". It "does not keep
 // the rows of its other SKUs locked for one attempt after the other": the others are served, those that come at the same
@@ -186,7 +172,7 @@ func TestLockedRow_crowd(t *testing.T) {
 		} {
 			t.Run(name, func(t *testing.T) {
 				t.Parallel()
-				b := setup(t, kind.New(t, "innodb_lock_wait_timeout=600").Migrated(t), byLanes)
+				b := setup(t, kind.New(t, patientSession).Migrated(t), byLanes)
 				for _, sku := range []string{"mug", "hat", "cup"} {
 					b.supply(t, sku, 1_000)
 				}
