@@ -165,7 +165,7 @@ func (s *Seller) serveBehind(requests []*request) {
 				tried[sku] = true
 			}
 			all.Go(func() error {
-				if time.Now().After(enough) {
+				if time.Now().After(enough) { // it has waited for its turn
 					s.behind.join(r)
 				} else {
 					s.serveAlone(r)
