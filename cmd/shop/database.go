@@ -42,8 +42,8 @@ func (migrateCommand) Help() string {
 	return `Run this command once before the first "shop serve --mysql", and after each update of the shop. Running it again is
 always safe, even if it was killed. On a server, Ctrl-C waits until the schema is up to date; a second Ctrl-C kills the command.
 
-The shop may go on selling. While another session uses a table that has to be changed, such as a dump, orders wait for two seconds
-at a time: the command tries again for --start-timeout, and reports the session with the oldest transaction. This report needs the
+The shop may go on selling. If another session, such as a dump, uses a table that a migration changes, orders wait for up to two
+seconds at a time: the command tries again for --start-timeout, and reports the session with the oldest transaction. This report needs the
 privilege PROCESS. If the command gives up, nothing stays behind on the server: end the session, or run the command again later.
 
 Example:

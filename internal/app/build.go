@@ -85,7 +85,10 @@ func (p *Parts) openDatabase(ctx context.Context) (err error) {
 		return err
 	}
 	p.OnClose("database", p.Database.Close)
-	p.metrics.Database(p.Database.DB())
+	p.metrics.Database("shop", p.Database.DB())
+	if batches := p.Database.Sharing().DB(); batches != p.Database.DB() {
+		p.metrics.Database("shop_batches", batches)
+	}
 	p.metrics.Primary(p.Database.Hosts(), p.Database.Primary)
 	return nil
 }

@@ -96,7 +96,7 @@ func (p *Parts) reconcile(ctx context.Context) (differences int, err error) {
 
 // audit returns the number of differences, and logs the first 20 of them.
 func (p *Parts) audit(ctx context.Context) (differences int, err error) {
-	// An audit that takes this long fails, so that its alert says so.
+	// An audit that takes longer fails, and its alert fires.
 	ctx, cancel := context.WithTimeout(ctx, time.Hour)
 	defer cancel()
 	began, log := time.Now(), p.log.With("job", reconcileJob)

@@ -73,7 +73,7 @@ func (l *teaching) handler(buyers, operator http.Handler) http.Handler {
 	return Guard(name, mux)
 }
 
-// Guard protects a server without passwords from the pages of other sites in a browser of its user. A request that changes
+// Guard protects a server that asks for no password from the pages that its user opens in a browser. A request that changes
 // something must be of the same origin. The Host of each request must be an address, localhost, or name, which the server
 // listens on: the owner of any other name can make the name lead here (DNS rebinding).
 func Guard(name string, next http.Handler) http.Handler {

@@ -90,7 +90,7 @@ func Start(ctx context.Context, s Settings) (_ *Shop, err error) {
 	s.BuyersPay = true
 	if s.MySQL != "" { // a request that is stepped keeps its transaction open for as long as its reader thinks
 		separator := "?"
-		if strings.Contains(s.MySQL, "?") {
+		if strings.Contains(s.MySQL[strings.LastIndex(s.MySQL, "/")+1:], "?") { // the password may have one
 			separator = "&"
 		}
 		s.MySQL += separator + "wait_timeout=28800"

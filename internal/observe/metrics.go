@@ -157,8 +157,8 @@ func waitResult(err error) string {
 }
 
 // Database observes the pool of connections to the database. Call it once.
-func (m *Metrics) Database(conns *sql.DB) {
-	m.registry.MustRegister(collectors.NewDBStatsCollector(conns, namespace))
+func (m *Metrics) Database(name string, conns *sql.DB) {
+	m.registry.MustRegister(collectors.NewDBStatsCollector(conns, name))
 }
 
 // Primary observes which host of the database takes writes, and how often another host became the primary. Call it once.

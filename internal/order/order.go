@@ -282,7 +282,8 @@ func (l *Limits) CountOpen(tx Tx, buyers ...string) (err error) {
 }
 
 // LockBought counts and locks the units of limited SKUs that the orders' buyers already have. The caller has locked the
-// stock rows. It returns the numbers that other transactions have locked.
+// stock rows. It does not wait for the counts that other transactions
+// have locked, and returns their buyers and SKUs as others.
 func (l *Limits) LockBought(tx Tx, levels Levels, orders ...Order) (others []BuyerSKU, err error) {
 	l.levels = levels
 	l.bought, others, err = tx.LockBought(slices.Collect(maps.Keys(levels.Limited(1, orders...)))...)

@@ -16,9 +16,9 @@ type Store interface {
 	Levels(ctx context.Context, lines ...Line) (Levels, error)
 
 	// InTx runs fn in one transaction, and commits if fn returns nil. If fn fails, InTx rolls back and returns fn's error.
-	// After a deadlock, InTx runs fn again, a few times. On MySQL, the COMMIT ignores the cancellation of ctx; on SQLite, a
-	// cancelled COMMIT is rolled back. ErrBusy: nothing was changed; ErrLocked: a statement waited too long for a lock. fn
-	// returns ErrNothing if it has nothing to commit.
+	// After a deadlock, InTx runs fn again, a few times; if the server has ended the connection, once. On MySQL, the COMMIT
+	// ignores the cancellation of ctx; on SQLite, a cancelled COMMIT is rolled back. ErrBusy: nothing was changed; ErrLocked:
+	// a statement waited too long for a lock. fn returns ErrNothing if it has nothing to commit.
 	//
 	// If the answer to the COMMIT is lost, InTx finds out on another connection whether the COMMIT was done: it writes the
 	// idempotency key of an order that the transaction has placed, which waits for that transaction. Then InTx returns nil,
@@ -71,8 +71,8 @@ type Tx interface {
 	Open(buyers ...string) (map[string]OpenOrders, error)
 
 	// LockBought returns the units of limited SKUs in buyers' pending and paid orders, and locks these numbers until this
-	// transaction has ended. The caller has locked the SKUs' rows. LockBought does not wait for the numbers that other
-	// transactions have locked, and returns them as others.
+	// transaction has ended. The caller has locked the SKUs' rows. LockBought does not wait for counts that other
+	// transactions have locked. It returns their buyers and SKUs as others.
 	LockBought(of ...BuyerSKU) (bought map[BuyerSKU]int64, others []BuyerSKU, err error)
 
 	// AddBought adds to the numbers that LockBought returns: units of placed orders or, negative, of orders that are

@@ -56,8 +56,8 @@ func splitHosts(dsn string) []string {
 
 const (
 	idleInTx = 2 * time.Second
-	// idleInPool is shorter than idleInTx, so that the pool closes an idle connection before the server does. The pool
-	// looks for idle connections once a second.
+	// idleInPool is so short that the pool closes an idle connection before the server does: the pool looks for them once a
+	// second. Only the pool of Sharing may find one closed, and then opens another.
 	idleInPool = 500 * time.Millisecond
 )
 

@@ -69,7 +69,7 @@ func (t *tx) insertKeys(claims []order.UsedKey) error {
 	})
 	err := t.db.Exec("INSERT INTO `idempotency_keys` (buyer, idempotency_key, fingerprint, order_id, created_at) VALUES ?", rows).Error
 	if classify(err) == lockWait {
-		return order.ErrInProgress // not wrapped: elsewhere, a lock wait is an order.ErrBusy
+		return order.ErrInProgress // not wrapped: elsewhere, a lock wait is order.ErrLocked
 	}
 	return err
 }

@@ -68,7 +68,7 @@ func (s *Store) Migrate(ctx context.Context) (applied int, err error) {
 	}
 	results, err := provider.Up(context.WithoutCancel(ctx))
 	if classify(err) == lockWait {
-		err = fmt.Errorf("%w: %s: %w", ErrTableInUse, s.oldestTransaction(ctx), err)
+		return len(results), fmt.Errorf("migrate: %w: %s: %w", ErrTableInUse, s.oldestTransaction(ctx), err)
 	}
 	return len(results), explain(ctx, "migrate", err)
 }
@@ -135,7 +135,7 @@ type migrationLock struct{}
 const lockName = "CONCAT('migrate:', LEFT(SHA2(DATABASE(), 256), 40))"
 
 func (migrationLock) SessionLock(ctx context.Context, conn *sql.Conn) error {
-	// A client that stands still keeps the lock.
+	// The long wait_timeout keeps the lock while the client stands still.
 	_, err := conn.ExecContext(ctx, "SET SESSION lock_wait_timeout = 2, wait_timeout = 600") // seconds
 	if err != nil {
 		return failed(withCause(ctx, err), "lock the migrations")

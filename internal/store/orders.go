@@ -194,17 +194,18 @@ func (t *tx) EndAll(ids map[order.Status][]string) error {
 
 // LockBuyers implements order.Tx. A new buyer gets a row.
 func (t *tx) LockBuyers(buyers ...string) (others []string, err error) {
-	missing := slices.Sorted(slices.Values(buyers))
+	sorted, locked := slices.Sorted(slices.Values(buyers)), map[string]bool{}
 	if !t.store.sqlite { // in SQLite, no other transaction writes
-		others, err = withoutWaiting(missing, func(some []string) error {
-			locked, err := selectBuyers(t.db, some)
-			missing = slices.DeleteFunc(missing, func(b string) bool { return slices.Contains(locked, b) })
+		others, err = withoutWaiting(sorted, func(some []string) error {
+			found, err := selectBuyers(t.db, some)
+			for _, b := range found {
+				locked[b] = true
+			}
 			return err
 		})
-		missing = slices.DeleteFunc(missing, func(b string) bool { return slices.Contains(others, b) })
 	}
 	if err == nil {
-		err = insertBuyers(t.db, missing)
+		err = insertBuyers(t.db, slices.DeleteFunc(sorted, func(b string) bool { return locked[b] || slices.Contains(others, b) }))
 	}
 	return others, failed(err, "lock %d buyers", len(buyers))
 }
@@ -215,9 +216,10 @@ func withoutWaiting[R any](rows []R, lock func([]R) error) (others []R, err erro
 	if len(rows) == 0 {
 		return nil, nil
 	}
+	began := time.Now()
 	err = lock(rows)
 	switch {
-	case classify(err) != lockWait:
+	case classify(err) != lockWait, time.Since(began) > time.Second: // NOWAIT waits while the whole table is locked
 		return nil, err
 	case len(rows) == 1: // another transaction has locked the row or is inserting it
 		return slices.Clone(rows), nil
@@ -269,8 +271,8 @@ func (t *tx) Open(buyers ...string) (map[string]order.OpenOrders, error) {
 	return open, failed(err, "count open orders")
 }
 
-// LockBought implements order.Tx. The shop's own transactions hold the SKU's row, so that only another program's transaction
-// can have locked one of these rows.
+// LockBought implements order.Tx. Only a recount or another program can have locked one of these rows: every other transaction
+// of the shop has locked the SKU's row before.
 func (t *tx) LockBought(of ...order.BuyerSKU) (bought map[order.BuyerSKU]int64, others []order.BuyerSKU, err error) {
 	bought = map[order.BuyerSKU]int64{}
 	pair := func(b order.BuyerSKU) []any { return []any{b.SKU, b.Buyer} }

@@ -226,6 +226,45 @@ func TestTx_LockBuyers(t *testing.T) {
 	})
 }
 
+// LockBuyers returns exactly the buyers whose rows another transaction has locked, and waits for none of them.
+func TestTx_LockBuyers_others(t *testing.T) {
+	t.Parallel()
+	storetest.EachServer(t, func(t *testing.T, kind storetest.Kind) {
+		s := newShop(t, kind.New(t, "innodb_lock_wait_timeout=600").Migrated(t), 10)
+		all := []string{"a", "b", "c", "d", "e"}
+		lock := func(buyers []string) (others []string) {
+			ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
+			defer cancel()
+			err := s.InTx(ctx, func(tx order.Tx) (err error) {
+				others, err = tx.LockBuyers(buyers...)
+				return err
+			})
+			if err != nil {
+				t.Errorf("%v: %v", buyers, err)
+			}
+			return others
+		}
+		lock(all[:4]) // a new row for e
+		for set := range 16 {
+			var locked []string
+			for i, buyer := range all[:4] {
+				if set>>i&1 == 1 {
+					locked = append(locked, buyer)
+				}
+			}
+			s.undone(t, func(holder order.Tx) error {
+				if _, err := holder.LockBuyers(locked...); err != nil {
+					return err
+				}
+				if others := lock(all); !slices.Equal(others, locked) {
+					t.Errorf("%v are locked: got %v", locked, others)
+				}
+				return nil
+			})
+		}
+	})
+}
+
 // Open "is exact after LockBuyers": a transaction that was refused there, and comes again, counts the order for which it
 // was refused.
 func TestTx_Open(t *testing.T) {

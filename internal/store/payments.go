@@ -61,13 +61,10 @@ func (t *tx) RecordPayments(all ...order.Payment) (known map[string]order.Paymen
 
 // fillIn adds the order and the amount of a payment to the record that Refunded has made.
 func (t *tx) fillIn(early, p order.Payment) (order.Payment, error) {
-	filled := t.db.Exec("UPDATE payments SET order_id = ?, amount_minor = ?, currency = ? WHERE id = ? AND order_id = ''",
-		p.OrderID, p.Amount.Minor, p.Amount.Currency, p.ID)
-	if filled.Error == nil && filled.RowsAffected == 0 {
-		return early, order.ErrLocked // another transaction has filled it in since it was read
-	}
 	early.OrderID, early.Amount = p.OrderID, p.Amount
-	return early, filled.Error
+	// ErrLocked: another transaction has filled it in since it was read.
+	return early, mustMatch(t.db, order.ErrLocked, "UPDATE payments SET order_id = ?, amount_minor = ?, currency = ? WHERE id = ? AND order_id = ''",
+		p.OrderID, p.Amount.Minor, p.Amount.Currency, p.ID)
 }
 
 // ForgetPayments implements order.Tx. It deletes each row by its primary key, as FreeKeys does.
@@ -144,14 +141,13 @@ func (s *Store) noteRefund(ctx context.Context, id, statement string) (p order.P
 			return err
 		}
 		found, err := payments(t.db.Table("payments").Where("id = ?", id))
-		if err != nil {
-			return err
+		if err == nil && len(found) == 0 {
+			err = order.ErrNoPayment
 		}
-		if len(found) == 0 {
-			return order.ErrNoPayment
+		if err == nil {
+			p = found[0]
 		}
-		p = found[0]
-		return nil
+		return err
 	})
 	return p, s.confirm(ctx, seen, explain(ctx, "note a refund", err))
 }

@@ -6,7 +6,6 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
-	"maps"
 	"slices"
 	"time"
 
@@ -170,7 +169,7 @@ func (s *Store) recount(ctx context.Context, c recount, perBuyer int64) error {
 }
 
 // countOrders makes orders count from one moment on, and adds the orders that existed at this moment. One statement reads
-// all of them from its snapshot. The row of the SKU is locked when the snapshot is taken, so that no order of the SKU begins
+// all of them from its snapshot, and ended orders, so that its first row comes at once. The row of the SKU is locked when the snapshot is taken, so that no order of the SKU begins
 // or ends, and free while the units are added. Until all units are added, the limit is the highest, which refuses no order.
 func (s *Store) countOrders(ctx context.Context, c recount) error {
 	conn, err := s.pool.Conn(ctx) // before the row is locked: the transactions that wait for the row may use up the pool
@@ -183,9 +182,12 @@ func (s *Store) countOrders(ctx context.Context, c recount) error {
 		FROM order_lines AS l JOIN orders AS o ON o.id = l.order_id WHERE l.sku = ?`
 	var rows *sql.Rows
 	more := false
-	err = s.Sharing().inTx(ctx, func(t *tx) (err error) { // or the server would end the idle conn meanwhile
+	err = s.Sharing().inTx(ctx, func(t *tx) (err error) { // it waits for the row for a second at most: after two, the server would end the idle conn
 		if err := c.set(t, stock.MaxUnits); err != nil {
 			return err
+		}
+		if rows != nil { // of an attempt before
+			_ = rows.Close()
 		}
 		rows, err = conn.QueryContext(ctx, query, c.sku) //nolint:rowserrcheck,sqlclosecheck // below
 		more = err == nil && rows.Next()                 // with the first row, the snapshot is taken
@@ -196,41 +198,25 @@ func (s *Store) countOrders(ctx context.Context, c recount) error {
 	}
 	defer rows.Close() // rows.Err returns its error
 	for err == nil && more {
-		bought := map[string]int64{} // by buyer, up to some 50 MB
-		for ; err == nil && more && len(bought) < 250_000; more = rows.Next() {
-			var buyer string
-			var units int64
-			err = rows.Scan(&buyer, &units)
-			bought[buyer] += units
+		bought := map[order.BuyerSKU]int64{} // not all units of these buyers: AddBought adds
+		for ; err == nil && more && len(bought) < 1_000; more = rows.Next() {
+			of, units := order.BuyerSKU{SKU: c.sku}, int64(0)
+			err = rows.Scan(&of.Buyer, &units)
+			bought[of] += units
 		}
 		if err == nil {
-			err = s.addBought(ctx, c, bought)
+			err = s.inTx(ctx, func(t *tx) error { // a short one, because orders of a buyer wait for the buyer's row
+				if err := c.isLatest(t); err != nil {
+					return err
+				}
+				return t.AddBought(bought)
+			})
 		}
 	}
 	if err != nil {
 		return err
 	}
 	return rows.Err()
-}
-
-// addBought adds the units of buyers in short transactions, because orders of a buyer wait for the buyer's row.
-func (s *Store) addBought(ctx context.Context, c recount, bought map[string]int64) error {
-	for buyers := range slices.Chunk(slices.Sorted(maps.Keys(bought)), 1_000) {
-		units := map[order.BuyerSKU]int64{}
-		for _, buyer := range buyers {
-			units[order.BuyerSKU{Buyer: buyer, SKU: c.sku}] = bought[buyer]
-		}
-		err := s.inTx(ctx, func(t *tx) error {
-			if err := c.isLatest(t); err != nil {
-				return err
-			}
-			return t.AddBought(units)
-		})
-		if err != nil {
-			return err
-		}
-	}
-	return nil
 }
 
 // Supply books a delivery: the units and their movement, both or neither. It returns the SKU after the delivery. A repeated

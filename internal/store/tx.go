@@ -145,8 +145,9 @@ func (s *Store) unconfirmed(ctx context.Context, seen int) error {
 	return nil
 }
 
-// inTx runs fn in a transaction, and again after a deadlock. In a group, it also does so, on another connection, if the
-// primary has refused the transaction or was replaced. After a lost answer to a COMMIT: order.ErrUnknownOutcome.
+// inTx runs fn in a transaction, and again after a deadlock, and once if the server has ended the connection before the COMMIT,
+// as it does if this process stands still. In a group, it also does so, on another connection, if the primary has refused the
+// transaction or was replaced. After a lost answer to a COMMIT: order.ErrUnknownOutcome.
 func (s *Store) inTx(ctx context.Context, fn func(*tx) error) error {
 	for try := 1; ; try++ {
 		err := s.inTxOnce(ctx, fn)
@@ -157,9 +158,11 @@ func (s *Store) inTx(ctx context.Context, fn func(*tx) error) error {
 			return err
 		}
 		kind := classify(err)
-		moved := s.group != nil && (kind == lost || kind == refused) && !errors.As(err, new(noPrimaryError)) // a noPrimaryError has already waited
+		// A noPrimaryError has already waited, and a host that is out of reach may stay so.
+		moved := s.group != nil && (kind == lost || kind == refused) && !errors.As(err, new(noPrimaryError))
+		cut := s.group == nil && kind == lost && try == 1 && !errors.As(err, new(net.Error))
 		switch {
-		case kind != conflict && !moved:
+		case kind != conflict && !moved && !cut:
 			return fmt.Errorf("%w: %w", busy(err), err)
 		case try == deadlockTries:
 			return fmt.Errorf("%w: %d attempts: %w", busy(err), try, err)

@@ -148,6 +148,29 @@ func TestStore_InTx_lockWait(t *testing.T) {
 	})
 }
 
+// "If the instance stands still, the server ends the transaction after half of the wait_timeout": another one, which waits
+// for less than the wait_timeout, gets its rows. "If the server has ended the connection", InTx runs fn again, once.
+func TestStore_Sharing_standsStill(t *testing.T) {
+	t.Parallel()
+	storetest.EachServer(t, func(t *testing.T, kind storetest.Kind) {
+		s := newShop(t, kind.New(t, "wait_timeout=4&innodb_lock_wait_timeout=3").Migrated(t), 10, "mug")
+		runs := 0
+		err := s.Sharing().InTx(t.Context(), func(holder order.Tx) error {
+			if err := holder.Take(stock.Conditional, one("mug")); err != nil {
+				return err
+			}
+			if runs++; runs == 1 {
+				s.mustPlace(t, draft("ann", "k1", "mug")) // of two units
+			}
+			return holder.Take(stock.Conditional, one("mug"))
+		})
+		if err != nil || runs != 2 {
+			t.Errorf("got %v after %d runs, want none after 2", err, runs)
+		}
+		s.wantLevel(t, "mug", level(6, 4))
+	})
+}
+
 // In SQLite a conflict is a file that another process is writing to. The wait for it ends with ctx.
 func TestStore_InTx_fileIsBusy(t *testing.T) {
 	t.Parallel()

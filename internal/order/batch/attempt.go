@@ -36,8 +36,7 @@ func (s *Seller) inTx(ctx context.Context, requests []*request, do func(order.Tx
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if b != nil && len(requests) == 1 && errors.Is(err, order.ErrLocked) {
-		// The rows of its SKUs are locked by this attempt, if it came so far: another transaction has locked the gap for
-		// the movements.
+		// If this attempt has locked the rows of its SKUs, it has waited in vain for a later gap, such as the end of the ledger.
 		for sku := range b.levels.SKUs {
 			s.lockedByOthers[sku]++
 		}
@@ -75,12 +74,7 @@ func (s *Seller) context(buyers []*request) (context.Context, context.CancelFunc
 // transaction has locked the row, the request waits in the queue behind.
 func (s *Seller) lockBuyers(tx order.Tx, b *batch) error {
 	others, err := tx.LockBuyers(order.Map(b.where(hasKey).requests, func(r *request) string { return r.key.Buyer })...)
-	b.keep(func(r *request) bool {
-		if hasKey(r) && slices.Contains(others, r.key.Buyer) {
-			r.next = &s.behind
-		}
-		return r.next == nil
-	})
+	s.putBehind(b, func(r *request) bool { return hasKey(r) && slices.Contains(others, r.key.Buyer) })
 	return err
 }
 
@@ -88,43 +82,39 @@ func (s *Seller) lockBuyers(tx order.Tx, b *batch) error {
 // locked a count, the request waits in the queue behind.
 func (s *Seller) lockBought(tx order.Tx, b *batch, limits *order.Limits, of func(*request) bool) error {
 	others, err := limits.LockBought(tx, b.levels, b.where(of).orders()...)
-	b.keep(func(r *request) bool {
-		if slices.ContainsFunc(others, func(o order.BuyerSKU) bool {
+	s.putBehind(b, func(r *request) bool {
+		return slices.ContainsFunc(others, func(o order.BuyerSKU) bool {
 			return o.Buyer == r.order.Buyer && slices.Contains(r.order.SKUs(), o.SKU)
-		}) {
+		})
+	})
+	return err
+}
+
+// putBehind leaves out the requests for which needs returns true. They wait in the queue behind.
+func (s *Seller) putBehind(b *batch, needs func(*request) bool) {
+	b.keep(func(r *request) bool {
+		if needs(r) {
 			r.next = &s.behind
 		}
 		return r.next == nil
 	})
-	return err
 }
 
 // lockRows locks and reads the rows of the SKUs of those requests for which moves returns true. If another transaction
 // keeps a row locked, the request waits in the queue behind, where one request at a time tries the row.
 func (s *Seller) lockRows(tx order.Tx, b *batch, moves func(*request) bool) (err error) {
 	s.mu.Lock()
-	b.keep(func(r *request) bool {
-		if moves(r) && !r.alone && len(s.lockedSKUs(r)) > 0 {
-			r.next = &s.behind
-		}
-		return r.next == nil
-	})
+	s.putBehind(b, func(r *request) bool { return moves(r) && !r.alone && len(s.lockedSKUs(r)) > 0 })
 	s.mu.Unlock()
-	b.levels, err = tx.TryLevels(b.where(moves).skus(), s.Patience)
+	wanted := b.where(moves).skus()
+	b.levels, err = tx.TryLevels(wanted, s.Patience)
 	if err != nil {
 		return err
 	}
 	b.ahead = time.Until(b.levels.At)
-	b.keep(func(r *request) bool {
-		for _, sku := range r.order.SKUs() {
-			if _, ours := b.levels.SKUs[sku]; ours || !moves(r) {
-				continue
-			}
-			b.lockedByOthers = append(b.lockedByOthers, sku)
-			r.next = &s.behind
-			return false
-		}
-		return true
+	b.lockedByOthers = slices.DeleteFunc(wanted, func(sku string) bool { _, ours := b.levels.SKUs[sku]; return ours })
+	s.putBehind(b, func(r *request) bool {
+		return moves(r) && slices.ContainsFunc(r.order.SKUs(), func(sku string) bool { return slices.Contains(b.lockedByOthers, sku) })
 	})
 	return nil
 }

@@ -142,8 +142,8 @@ func (s *Seller) Close() {
 	s.leaders.Wait()
 }
 
-// serveBehind serves each request whose batch has waited in vain in a transaction of its own, so that no other request waits
-// for its rows. While a SKU is locked, one request at a time tries it. The other requests return to their queue.
+// serveBehind serves alone each request whose batch gave up waiting for a lock: in a transaction of its own, so that no other
+// request waits for its rows. While a SKU is locked, one request at a time tries it. The other requests return to their queue.
 func (s *Seller) serveBehind(requests []*request) {
 	var all errgroup.Group
 	all.SetLimit(aloneAtOnce)
@@ -221,6 +221,9 @@ func (s *Seller) guard(buyers []*request, serve func([]*request) error) {
 	defer func() {
 		if p := recover(); p != nil {
 			err = fmt.Errorf("panic: %v\n%s", p, debug.Stack())
+		}
+		if errors.Is(err, order.ErrInProgress) && len(buyers) > 1 {
+			err = order.ErrLocked // the key is one request's, and the others must not be refused for it
 		}
 		inVain := errors.Is(err, order.ErrLocked) || errors.Is(err, order.ErrInProgress)
 		moved := map[*queue][]*request{}

@@ -15,8 +15,8 @@
 // After the decision, the buyer waits for the outcome, for two seconds at most.
 //
 // If another transaction has locked a row of a request, the request waits in the queue behind: it delays no other request.
-// The batch looks at rows that exist without waiting for their locks, but for a moment at the rows of SKUs. An INSERT has to
-// wait while another transaction has locked the gap for the new row. After a second, the batch rolls back, and each of its
+// The batch locks existing rows without waiting; only for rows of SKUs does it wait for a moment. An INSERT must wait while
+// another transaction has locked the gap for the new row. After a second, the batch rolls back, and each of its
 // requests gets a transaction of its own. While a SKU stays locked, one request at a time tries it. A cart that waits for one
 // of its rows does not hold up the orders of its other SKUs: each failed attempt puts it behind them.
 //

@@ -24,7 +24,7 @@ type request struct {
 	answer chan error // capacity 1
 	since  time.Time  // when the request came
 	alone  bool       // its batch has waited in vain for a lock: the request gets a transaction of its own
-	tries  int        // transactions of its own that have waited in vain
+	tries  int        // how often it was served in a transaction of its own
 
 	fingerprint string // of the request
 	queue       *queue // in which the request waits, nil for none; the Seller's mu guards queue and leaves
@@ -172,7 +172,8 @@ func (q *queue) leadLocked() {
 	}
 }
 
-// take removes a batch from the queue: the first requests that fit, one of each buyer. If it is empty, the leader must end.
+// take removes a batch from the queue: the first requests that fit, one of each buyer. If it is empty, the leader must end. In
+// the queue behind, take first answers the requests that are overdue.
 func (q *queue) take() (batch []*request) {
 	q.seller.mu.Lock()
 	defer q.seller.mu.Unlock()
