@@ -1,6 +1,7 @@
 package order_test
 
 import (
+	"cmp"
 	"context"
 	"database/sql"
 	"errors"
@@ -312,6 +313,86 @@ func TestStore_SetLimitPerBuyer_whileSelling(t *testing.T) {
 		b.wantRefused(t, purchase("bob", "more", "mug", 1), order.ErrPurchaseLimit, "0 of them left")
 		b.mustPlace(t, purchase("zoe", "first", "mug", 1))
 		b.audit(t, "mug")
+	})
+}
+
+// "One recount at a time runs." While it is held up, because another session has locked a row, further calls wait for it
+// without a connection, and each SKU is sold, "while the SKU is for sale without a limit". "If two calls overlap, one of them
+// returns" an error: at once for the SKU of the recount in progress.
+func TestStore_SetLimitPerBuyer_atOnce(t *testing.T) {
+	t.Parallel()
+	const skus = 40 // more than the pool has connections
+	storetest.EachServer(t, func(t *testing.T, kind storetest.Kind) {
+		database := kind.New(t, patientSession)
+		database.Migrated(t)
+		var begun, counted atomic.Int64
+		var mu sync.Mutex // guards inProgress: the link calls the function on goroutines of its own
+		inProgress := ""
+		b := setup(t, database.Through(t, func(statement string) testserver.Fate {
+			if strings.HasPrefix(statement, "REPLACE INTO buyer_units") {
+				begun.Add(1)
+			}
+			if of, counts := strings.CutPrefix(statement, "DELETE FROM buyer_units WHERE sku = "); counts {
+				mu.Lock()
+				defer mu.Unlock()
+				of, first := strings.CutSuffix(of, " AND buyer > ''")
+				switch {
+				case !first: // the last statement deletes the row without a buyer
+					inProgress = ""
+				case inProgress != "" && inProgress != of:
+					t.Errorf("recount of %s during the recount of %s", of, inProgress)
+				default:
+					inProgress = of
+					counted.Add(1)
+				}
+			}
+			return testserver.Pass
+		}).Open(t), byLanes)
+		for i := range skus {
+			b.supply(t, nth(i), 10)
+		}
+		b.supply(t, "held", 10)
+		b.limit(t, "held", 5)
+		b.place(t, "counted", "held", 1)
+		set := func(sku string, perBuyer int64) error {
+			ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
+			defer cancel()
+			after, err := b.db.SetLimitPerBuyer(ctx, sku, perBuyer)
+			if err == nil && after.LimitPerBuyer != perBuyer {
+				t.Errorf("%s: got limit %d, want %d", sku, after.LimitPerBuyer, perBuyer)
+			}
+			return err
+		}
+
+		unlock := b.lockedBy(t, "SELECT 1 FROM buyer_units WHERE sku = 'held' AND buyer = 'ann' FOR UPDATE")
+		begun.Store(0)
+		counted.Store(0)
+		var all sync.WaitGroup
+		all.Go(func() { wantErr(t, "held up", set("held", 0), nil) })
+		await(t, "held up", 1, func() int { return int(counted.Load()) })
+		for i := range skus {
+			all.Go(func() { wantErr(t, nth(i), set(nth(i), 5), nil) })
+		}
+		twins := make(chan error, 2)
+		b.supply(t, "twin", 10)
+		for range cap(twins) {
+			all.Go(func() { twins <- set("twin", 5) })
+		}
+		await(t, "begun", 1+skus+cap(twins), func() int { return min(int(begun.Load()), 1+skus+cap(twins)) })
+		await(t, "connections, of the locked row and of its recount", 2, func() int { return b.db.DB().Stats().InUse })
+		wantErr(t, "held up, again", set("held", 3), order.ErrBusy)
+		for _, sku := range []string{"held", "twin", nth(0), nth(skus - 1)} {
+			b.place(t, "meanwhile-"+sku, sku, 6)
+		}
+		unlock()
+		all.Wait()
+		one, other := <-twins, <-twins
+		failed := cmp.Or(one, other)
+		if one != nil && other != nil || !errors.Is(failed, order.ErrBusy) && !errors.Is(failed, order.ErrUnknownOutcome) {
+			t.Errorf("overlapping calls: got %v and %v, want one ErrBusy or ErrUnknownOutcome", one, other)
+		}
+		b.wantRefused(t, buy("more", nth(0), 1), order.ErrPurchaseLimit, "0 of them left")
+		b.audit(t, "")
 	})
 }
 

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -82,7 +83,7 @@ func TestLockedRow(t *testing.T) {
 		} {
 			t.Run(name, func(t *testing.T) {
 				t.Parallel()
-				db := kind.New(t, "innodb_lock_wait_timeout=600").Migrated(t)
+				db := kind.New(t, patientSession).Migrated(t)
 				shop := setup(t, db, byLanes)
 				shop.supply(t, "mug", 1_000)
 				shop.supply(t, "hat", 1_000)
@@ -116,25 +117,7 @@ func TestLockedRow(t *testing.T) {
 					})
 				}
 
-				session, err := db.DB().BeginTx(t.Context(), &sql.TxOptions{Isolation: sql.LevelRepeatableRead})
-				wantErr(t, "begin", err, nil)
-				for statement := range strings.SplitSeq(strings.NewReplacer("ORDER", mugs[0].ID, "OLD", mugs[0].Buyer).Replace(c.lock), "; ") {
-					_, err := session.ExecContext(t.Context(), statement)
-					wantErr(t, statement, err, nil)
-				}
-				ends, alive := make(chan struct{}), make(chan struct{})
-				go func() { // the server ends a session that sends nothing
-					defer close(alive)
-					for {
-						select {
-						case <-ends:
-							return
-						case <-time.After(time.Second):
-							_, err := session.ExecContext(t.Context(), "DO 0")
-							wantErr(t, "session", err, nil)
-						}
-					}
-				}()
+				unlock := g.lockedBy(t, strings.NewReplacer("ORDER", mugs[0].ID, "OLD", mugs[0].Buyer).Replace(c.lock))
 				var others sync.WaitGroup
 				for i := range waiting {
 					waits(i)
@@ -154,11 +137,106 @@ func TestLockedRow(t *testing.T) {
 						t.Errorf("%d of %d connections are in use", now.InUse, now.MaxOpenConnections)
 					}
 				}
-				close(ends)
-				<-alive
-				wantErr(t, "rollback", session.Rollback(), nil)
+				unlock()
 				g.all.Wait()
 				g.audit(t, "")
+			})
+		}
+	})
+}
+
+// lockedBy runs statements in a transaction of another session, at the server's default isolation, and keeps it open.
+func (b *bundle) lockedBy(t *testing.T, statements string) (unlock func()) {
+	t.Helper()
+	session, err := b.db.DB().BeginTx(t.Context(), &sql.TxOptions{Isolation: sql.LevelRepeatableRead})
+	wantErr(t, "begin", err, nil)
+	for statement := range strings.SplitSeq(statements, "; ") {
+		_, err := session.ExecContext(t.Context(), statement)
+		wantErr(t, statement, err, nil)
+	}
+	return func() { wantErr(t, "rollback", session.Rollback(), nil) }
+}
+
+// patientSession are the parameters of a database on which a session may stand still in a transaction, and wait for locks.
+const patientSession = "innodb_lock_wait_timeout=600&wait_timeout=600"
+
+// A crowd of carts keeps coming to a locked gap. Each is answered: it waits "until rowTimeout after it came". It "does not keep
+// the rows of its other SKUs locked for one attempt after the other": the others are served, those that come at the same
+// moment and those that come later. "The leader of that queue runs aloneAtOnce transactions at a time."
+func TestLockedRow_crowd(t *testing.T) {
+	t.Parallel()
+	const crowd, others, rounds, aloneAtOnce = 60, 10, 3, 8
+	storetest.EachServer(t, func(t *testing.T, kind storetest.Kind) {
+		for name, lock := range map[string]string{
+			"gap of new buyers": "SELECT 1 FROM buyers WHERE buyer = 'eve' FOR UPDATE",
+			"gap of units":      "SELECT 1 FROM buyer_units WHERE sku = 'mug' AND buyer = 'eve' FOR UPDATE",
+			"end of a ledger":   "SELECT 1 FROM movements WHERE sku = 'mug' AND id > 'f' FOR UPDATE",
+		} {
+			t.Run(name, func(t *testing.T) {
+				t.Parallel()
+				b := setup(t, kind.New(t, patientSession).Migrated(t), byLanes)
+				for _, sku := range []string{"mug", "hat", "cup"} {
+					b.supply(t, sku, 1_000)
+				}
+				b.limit(t, "mug", 100)
+				b.place(t, "known", "mug", 1)
+				b.mustPlace(t, purchase("fay", "known", "mug", 1)) // gaps end before her
+				var running, most atomic.Int64
+				b.spy.beforeTx = func() error { running.Add(1); return nil }
+				b.spy.afterTx = func(error) { running.Add(-1) }
+				b.spy.aroundTx = func(tx order.Tx) order.Tx {
+					for now, before := running.Load(), most.Load(); now > before && !most.CompareAndSwap(before, now); before = most.Load() {
+					}
+					return tx
+				}
+				buyCart := func(ctx context.Context, i int) error {
+					r := purchase("eve-"+nth(i), "key", "mug", 1)
+					r.Lines = append(r.Lines, order.Line{SKU: "hat", Units: 1})
+					_, _, err := b.Place(ctx, r)
+					return err
+				}
+
+				unlock := b.lockedBy(t, lock)
+				var waiting, served sync.WaitGroup
+				refused, sold := make(chan struct{}), make(chan struct{})
+				refuse := sync.OnceFunc(func() { close(refused) })
+				selling, enough := context.WithCancel(t.Context())
+				for i := range crowd {
+					waiting.Go(func() {
+						for range rounds {
+							select {
+							case <-sold:
+								return
+							default:
+							}
+							ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
+							wantErr(t, "answer", buyCart(ctx, i), order.ErrLocked)
+							cancel()
+							refuse()
+						}
+					})
+				}
+				for i := range others {
+					for _, sku := range []string{"hat", "cup"} {
+						served.Go(func() {
+							for _, key := range []string{"at once", "later"} {
+								_, err := patient(selling, b, purchase("other-"+nth(i)+sku, key, sku, 1))
+								wantErr(t, sku+" "+key, err, nil)
+								<-refused
+							}
+						})
+					}
+				}
+				go func() { defer close(sold); served.Wait() }()
+				go func() { defer enough(); waiting.Wait() }()
+				<-sold
+				<-selling.Done()
+				if got := most.Load(); got > aloneAtOnce+1 {
+					t.Errorf("%d transactions at a time, want %d and a batch", got, aloneAtOnce)
+				}
+				unlock()
+				atOnce(crowd, func(i int) { wantErr(t, "unlocked", buyCart(t.Context(), i), nil) })
+				b.audit(t, "")
 			})
 		}
 	})

@@ -38,7 +38,7 @@ func (s *Seller) inTx(ctx context.Context, requests []*request, do func(order.Tx
 	if b != nil && len(requests) == 1 && errors.Is(err, order.ErrLocked) {
 		// If this attempt has locked the rows of its SKUs, it has waited in vain for a later gap, such as the end of the ledger.
 		for sku := range b.levels.SKUs {
-			s.lockedByOthers[sku] = true
+			s.lockedByOthers[sku]++
 		}
 	}
 	if err != nil && !errors.Is(err, order.ErrNothing) {
@@ -55,7 +55,7 @@ func (s *Seller) inTx(ctx context.Context, requests []*request, do func(order.Tx
 		delete(s.lockedByOthers, sku)
 	}
 	for _, sku := range b.lockedByOthers {
-		s.lockedByOthers[sku] = true
+		s.lockedByOthers[sku]++
 	}
 	return b, nil
 }

@@ -29,9 +29,9 @@ const (
 	maxLines    = 256
 	unreadLines = 4
 
-	// A request whose row another transaction has locked waits in the queue behind, until rowTimeout after it came. It is
-	// tried again after pollTime. The leader of that queue runs aloneAtOnce transactions at a time, and begins none later
-	// than roundTime after the first.
+	// A request whose row another transaction has locked waits in the queue behind, until rowTimeout after it came. If its
+	// batch has waited in vain, it is tried alone at least once. It is tried again after pollTime. The leader of that queue
+	// runs aloneAtOnce transactions at a time, and begins none later than roundTime after the first.
 	rowTimeout  = 5 * time.Second
 	pollTime    = 20 * time.Millisecond
 	aloneAtOnce = 8
@@ -82,7 +82,7 @@ type Seller struct {
 	ending         queue                // orders to end
 	behind         queue                // orders of both kinds whose rows another transaction has locked
 	unleased       map[string]bool      // keys of leases that were not granted
-	lockedByOthers map[string]bool      // SKUs whose row another transaction had locked
+	lockedByOthers map[string]int       // by SKU, how often its row was found locked since it was last free
 	failures       int                  // failed waits for leases since the last success
 	known          map[string]stock.SKU // as the last batch has left them
 	ahead          time.Duration        // by which the database's clock is ahead of this process's
@@ -91,7 +91,7 @@ type Seller struct {
 // New returns the Seller of an instance.
 func New(c Config) *Seller {
 	c.LeaseWait, c.Patience = cmp.Or(c.LeaseWait, 500*time.Millisecond), cmp.Or(c.Patience, 250*time.Millisecond)
-	s := &Seller{Config: c, lockedByOthers: map[string]bool{}, unleased: map[string]bool{}, known: map[string]stock.SKU{}}
+	s := &Seller{Config: c, lockedByOthers: map[string]int{}, unleased: map[string]bool{}, known: map[string]stock.SKU{}}
 	s.selling = queue{seller: s, serve: s.sell}
 	s.soldOut = queue{seller: s, serve: func(b []*request) { s.guard(b, s.refuse) }, pause: gatherTime}
 	s.ending = queue{seller: s, serve: func(b []*request) { s.guard(b, s.end) }}
@@ -153,22 +153,34 @@ func (s *Seller) serveBehind(requests []*request) {
 		s.mu.Lock()
 		locked := s.lockedSKUs(r)
 		s.mu.Unlock()
-		isTried := slices.ContainsFunc(locked, func(sku string) bool { return tried[sku] })
+		isTried := len(locked) > 0 && slices.ContainsFunc(r.order.SKUs(), func(sku string) bool { return tried[sku] })
 		switch {
 		case isTried && r.noWait():
 			r.refusal = order.ErrLocked
 			r.reply(nil)
-		case isTried, time.Now().After(enough):
+		case isTried:
 			s.behind.join(r)
 		case r.alone || len(locked) > 0:
 			for _, sku := range locked {
 				tried[sku] = true
 			}
-			all.Go(func() error { s.serveAlone(r); return nil })
-		case r.ending != nil:
-			moved[&s.ending] = append(moved[&s.ending], r)
+			all.Go(func() error {
+				if time.Now().After(enough) { // it has waited for its turn
+					s.behind.join(r)
+				} else {
+					s.serveAlone(r)
+				}
+				return nil
+			})
 		default:
-			moved[&s.selling] = append(moved[&s.selling], r)
+			for _, sku := range r.order.SKUs() {
+				tried[sku] = true // a stuck cart would keep the row locked meanwhile
+			}
+			q := &s.selling
+			if r.ending != nil {
+				q = &s.ending
+			}
+			moved[q] = append(moved[q], r)
 		}
 	}
 	for q, requests := range moved {
@@ -179,7 +191,18 @@ func (s *Seller) serveBehind(requests []*request) {
 
 // lockedSKUs returns the SKUs of a request whose rows another transaction had locked. The caller has locked mu.
 func (s *Seller) lockedSKUs(r *request) []string {
-	return slices.DeleteFunc(r.order.SKUs(), func(sku string) bool { return !s.lockedByOthers[sku] })
+	return slices.DeleteFunc(r.order.SKUs(), func(sku string) bool { return s.lockedByOthers[sku] == 0 })
+}
+
+// turn returns the time by which the requests in the queue behind are sorted. It is later by roundTime for each failed
+// attempt, of the request itself or for one of its SKUs. So a cart that waits for a row does not keep the rows of its other
+// SKUs locked for one attempt after the other, before their orders are served. The caller has locked mu.
+func (s *Seller) turn(r *request) time.Time {
+	failed := r.tries
+	for _, sku := range r.order.SKUs() {
+		failed += s.lockedByOthers[sku]
+	}
+	return r.since.Add(time.Duration(failed) * roundTime)
 }
 
 func (s *Seller) serveAlone(r *request) {
@@ -202,8 +225,10 @@ func (s *Seller) guard(buyers []*request, serve func([]*request) error) {
 		inVain := errors.Is(err, order.ErrLocked)
 		moved := map[*queue][]*request{}
 		for _, r := range buyers {
-			r.waited = len(buyers) == 1
-			enough := r.noWait() && r.waited
+			if len(buyers) == 1 {
+				r.tries++
+			}
+			enough := r.noWait() && len(buyers) == 1
 			switch {
 			case inVain && !enough && !r.overdue():
 				r.alone, r.next, r.refusal, r.used = true, &s.behind, err, nil
@@ -217,11 +242,7 @@ func (s *Seller) guard(buyers []*request, serve func([]*request) error) {
 			}
 		}
 		for q, buyers := range moved {
-			if q == &s.behind && len(buyers) == 1 {
-				q.join(buyers...) // it may wait again: the others go first
-			} else {
-				q.putFirst(buyers)
-			}
+			q.putFirst(buyers)
 		}
 	}()
 	for _, r := range buyers {

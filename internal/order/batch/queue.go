@@ -24,7 +24,7 @@ type request struct {
 	answer chan error // capacity 1
 	since  time.Time  // when the request came
 	alone  bool       // its batch has waited in vain for a lock: the request gets a transaction of its own
-	waited bool       // has been served in a transaction of its own
+	tries  int        // how often it was served in a transaction of its own
 
 	fingerprint string // of the request
 	queue       *queue // in which the request waits, nil for none; the Seller's mu guards queue and leaves
@@ -178,8 +178,11 @@ func (q *queue) take() (batch []*request) {
 	q.seller.mu.Lock()
 	defer q.seller.mu.Unlock()
 	lines, seen := 0, map[string]bool{}
+	if q == &q.seller.behind {
+		slices.SortStableFunc(q.requests, func(a, b *request) int { return q.seller.turn(a).Compare(q.seller.turn(b)) })
+	}
 	q.requests = slices.DeleteFunc(q.requests, func(r *request) bool {
-		if q == &q.seller.behind && r.overdue() && (r.waited || !r.alone || len(q.seller.lockedSKUs(r)) > 0) {
+		if q == &q.seller.behind && r.overdue() && (r.tries > 0 || !r.alone || len(q.seller.lockedSKUs(r)) > 0) {
 			r.queue, r.refusal = nil, cmp.Or(r.refusal, order.ErrLocked)
 			r.reply(nil)
 			return true

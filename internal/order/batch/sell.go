@@ -36,7 +36,7 @@ func (s *Seller) queueOf(r *request) *queue {
 		switch sku, known := s.known[line.SKU]; {
 		case known && sku.Available == 0:
 			return &s.soldOut
-		case s.lockedByOthers[line.SKU]:
+		case s.lockedByOthers[line.SKU] > 0:
 			q = &s.behind
 		}
 	}
