@@ -199,8 +199,8 @@ func (s *Seller) lockedSKUs(r *request) []string {
 // SKUs locked for one attempt after the other, before their orders are served. The caller has locked mu.
 func (s *Seller) turn(r *request) time.Time {
 	failed := r.tries
-	for _, sku := range r.order.SKUs() {
-		failed += s.lockedByOthers[sku]
+	for _, line := range r.order.Lines {
+		failed += s.lockedByOthers[line.SKU]
 	}
 	return r.since.Add(time.Duration(failed) * roundTime)
 }

@@ -25,6 +25,7 @@ type request struct {
 	since  time.Time  // when the request came
 	alone  bool       // its batch has waited in vain for a lock: the request gets a transaction of its own
 	tries  int        // how often it was served in a transaction of its own
+	turn   time.Time  // by which the queue behind is sorted
 
 	fingerprint string // of the request
 	queue       *queue // in which the request waits, nil for none; the Seller's mu guards queue and leaves
@@ -179,7 +180,10 @@ func (q *queue) take() (batch []*request) {
 	defer q.seller.mu.Unlock()
 	lines, seen := 0, map[string]bool{}
 	if q == &q.seller.behind {
-		slices.SortStableFunc(q.requests, func(a, b *request) int { return q.seller.turn(a).Compare(q.seller.turn(b)) })
+		for _, r := range q.requests {
+			r.turn = q.seller.turn(r)
+		}
+		slices.SortStableFunc(q.requests, func(a, b *request) int { return a.turn.Compare(b.turn) })
 	}
 	q.requests = slices.DeleteFunc(q.requests, func(r *request) bool {
 		if q == &q.seller.behind && r.overdue() && (r.tries > 0 || !r.alone || len(q.seller.lockedSKUs(r)) > 0) {
