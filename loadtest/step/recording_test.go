@@ -163,7 +163,7 @@ func lockBy(e Event, holders map[string]bool) {
 	command, _, _ := strings.Cut(strings.TrimPrefix(strings.TrimPrefix(e.Text, "EVALSHA "), "EVAL "), " ")
 	switch command {
 	case "SET", "SETNX", "PSETEX":
-		if e.Answer == "OK" || e.Answer == "1" {
+		if e.Answer == "OK" || e.Answer == "1" || e.Answer == "true" {
 			clear(holders)
 			holders[e.Actor] = true
 		}
