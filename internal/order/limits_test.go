@@ -255,8 +255,8 @@ func TestService_Place_termsOfTheLockedRow(t *testing.T) {
 }
 
 // "If the SKU had no limit, the units of each buyer are added up, while the SKU is for sale without a limit": before each of
-// its transactions, buyers place and cancel orders. "After order.ErrUnknownOutcome, [...] repeating the call is safe. If two
-// calls overlap, one of them returns one of these two errors." The audit never finds a difference.
+// its transactions, buyers place and cancel orders. "After order.ErrUnknownOutcome, [...] repeating the call is safe. If a
+// call begins while another one counts, one of them returns one of these two errors." The audit never finds a difference.
 func TestStore_SetLimitPerBuyer_whileSelling(t *testing.T) {
 	t.Parallel()
 	storetest.EachServer(t, func(t *testing.T, kind storetest.Kind) {
@@ -317,8 +317,8 @@ func TestStore_SetLimitPerBuyer_whileSelling(t *testing.T) {
 }
 
 // "One recount at a time runs." While it is held up, because another session has locked a row, further calls wait for it
-// without a connection, and each SKU is sold, "while the SKU is for sale without a limit". "If two calls overlap, one of them
-// returns" an error: at once for the SKU of the recount in progress.
+// without a connection, and each SKU is sold, "while the SKU is for sale without a limit". "If a call begins while another one counts,
+// one of them returns" an error: at once for the SKU of the recount in progress.
 func TestStore_SetLimitPerBuyer_atOnce(t *testing.T) {
 	t.Parallel()
 	const skus = 40 // more than the pool has connections

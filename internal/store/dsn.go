@@ -102,7 +102,7 @@ func mysqlConfigs(dsn string, secure *tls.Config) ([]*mysql.Config, error) {
 		params := map[string]string{
 			"innodb_lock_wait_timeout": "5", // seconds; the server's default is 50; see Sharing
 			// A statement waits this long while another session locks the table or the server: ALTER TABLE, FLUSH TABLES
-			// WITH READ LOCK. The server goes on waiting for a client that has given up. The server's default is a year.
+			// WITH READ LOCK. It goes on waiting after the client has given up. The server's default is a year.
 			"lock_wait_timeout": "5", // seconds
 			// The server rolls a transaction back if its client sends nothing for this long, because the client is stopped or
 			// cut off: until then, the transaction keeps its locks. The server's default is 8 hours.

@@ -77,8 +77,8 @@ func (s *Store) Create(ctx context.Context, skus ...stock.SKU) error {
 // SetLimitPerBuyer sets the number of units of a SKU that a buyer may have, 0 for no limit, and returns the SKU after
 // the change. Existing orders stay, and count. If the SKU had no limit, the units of each buyer are added up, while the
 // SKU is for sale without a limit. Nothing was changed after order.ErrUnknownSKU, or stock.ErrInvalid for a limit that
-// stock.CheckLimit refuses, or order.ErrBusy. After order.ErrUnknownOutcome, the SKU may be without a limit; repeating the call
-// is safe. If two calls overlap, one of them returns one of these two errors.
+// stock.CheckLimit refuses, or order.ErrBusy. After order.ErrUnknownOutcome, the SKU may be without a limit; repeating the
+// call is safe. If a call begins while another one counts, one of them returns one of these two errors.
 func (s *Store) SetLimitPerBuyer(ctx context.Context, sku string, perBuyer int64) (after stock.SKU, err error) {
 	if err := stock.CheckLimit(perBuyer); err != nil {
 		return stock.SKU{}, fmt.Errorf("sku %q: %w", sku, err)
@@ -88,13 +88,16 @@ func (s *Store) SetLimitPerBuyer(ctx context.Context, sku string, perBuyer int64
 		needed, err = c.begin(t, perBuyer)
 		return err
 	})
-	if err == nil && needed {
-		if err = s.recount(ctx, c, perBuyer); err != nil {
+	if err == nil {
+		if needed {
+			err = s.recount(ctx, c, perBuyer)
+		}
+		if err == nil {
+			after, err = readSKU(s.db.WithContext(ctx), sku)
+		}
+		if err != nil {
 			err = fmt.Errorf("%w: the SKU may be without a limit: %s", order.ErrUnknownOutcome, err.Error())
 		}
-	}
-	if err == nil {
-		after, err = readSKU(s.db.WithContext(ctx), sku)
 	}
 	return after, s.confirm(ctx, seen, explain(ctx, fmt.Sprintf("limit sku %q per buyer", sku), err))
 }
@@ -171,8 +174,9 @@ func (s *Store) recount(ctx context.Context, c recount, perBuyer int64) error {
 }
 
 // countOrders makes orders count from one moment on, and adds the orders that existed at this moment. One statement reads
-// all of them from its snapshot, and ended orders, so that its first row comes at once. The row of the SKU is locked when the snapshot is taken, so that no order of the SKU begins
-// or ends, and free while the units are added. Until all units are added, the limit is the highest, which refuses no order.
+// all orders from one snapshot. (It also reads ended orders: a filter would delay its first row.) The row of the SKU is
+// locked when the snapshot is taken, so that no order of the SKU begins or ends, and free while the units are added. Until
+// all units are added, the limit is the highest, which refuses no order.
 func (s *Store) countOrders(ctx context.Context, c recount) error {
 	conn, err := s.pool.Conn(ctx) // before the row is locked: the transactions that wait for the row may use up the pool
 	if err != nil {
