@@ -108,7 +108,7 @@ type reads struct {
 
 const (
 	// readsAtOnce reads of a buyers' route and operatorReadsAtOnce reads of an operator's route run at a time: all seven
-	// routes leave five of the main pool's 32 connections; batches have a pool of their own. Audits leave a core for orders.
+	// routes leave five of the main pool's 32 connections; batches have their own pool. Audits leave a core for orders.
 	readsAtOnce         = 6
 	operatorReadsAtOnce = 1
 

@@ -271,8 +271,8 @@ func (t *tx) Open(buyers ...string) (map[string]order.OpenOrders, error) {
 	return open, failed(err, "count open orders")
 }
 
-// LockBought implements order.Tx. Only a recount or another program can have locked one of these rows: every other transaction
-// of the shop has locked the SKU's row before.
+// LockBought implements order.Tx. Only a recount or another program can have locked one of these rows: every other
+// transaction of the shop has locked the SKU's row before.
 func (t *tx) LockBought(of ...order.BuyerSKU) (bought map[order.BuyerSKU]int64, others []order.BuyerSKU, err error) {
 	bought = map[order.BuyerSKU]int64{}
 	pair := func(b order.BuyerSKU) []any { return []any{b.SKU, b.Buyer} }

@@ -62,9 +62,9 @@ func (t *tx) RecordPayments(all ...order.Payment) (known map[string]order.Paymen
 // fillIn adds the order and the amount of a payment to the record that Refunded has made.
 func (t *tx) fillIn(early, p order.Payment) (order.Payment, error) {
 	early.OrderID, early.Amount = p.OrderID, p.Amount
+	const fill = "UPDATE payments SET order_id = ?, amount_minor = ?, currency = ? WHERE id = ? AND order_id = ''"
 	// ErrLocked: another transaction has filled it in since it was read.
-	return early, mustMatch(t.db, order.ErrLocked, "UPDATE payments SET order_id = ?, amount_minor = ?, currency = ? WHERE id = ? AND order_id = ''",
-		p.OrderID, p.Amount.Minor, p.Amount.Currency, p.ID)
+	return early, mustMatch(t.db, order.ErrLocked, fill, p.OrderID, p.Amount.Minor, p.Amount.Currency, p.ID)
 }
 
 // ForgetPayments implements order.Tx. It deletes each row by its primary key, as FreeKeys does.

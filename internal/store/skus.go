@@ -188,7 +188,8 @@ func (s *Store) countOrders(ctx context.Context, c recount) error {
 		FROM order_lines AS l JOIN orders AS o ON o.id = l.order_id WHERE l.sku = ?`
 	var rows *sql.Rows
 	more := false
-	err = s.Sharing().inTx(ctx, func(t *tx) (err error) { // it waits for the row for a second at most: after two, the server would end the idle conn
+	// Sharing waits for the row for a second at most: after two, the server would end the idle conn.
+	err = s.Sharing().inTx(ctx, func(t *tx) (err error) {
 		if err := c.set(t, stock.MaxUnits); err != nil {
 			return err
 		}

@@ -44,10 +44,10 @@ func (s *Store) On(conn *sql.Conn) *Store {
 	return &on
 }
 
-// Sharing returns a Store for transactions that serve several requests. For a row that another transaction has locked, such a
-// transaction waits for a second at most, the shortest time that MySQL can wait. If the instance stands still, the server ends
-// the transaction after half of the wait_timeout: another one of the instance may have waited for its rows, and keeps them for
-// the whole wait_timeout.
+// Sharing returns a Store for transactions that serve several requests. For a row that another transaction has locked,
+// such a transaction waits for a second at most, the shortest time that MySQL can wait. If the instance stands still, the
+// server ends the transaction after half of the wait_timeout, because an ordinary transaction of the instance may have
+// waited for its rows, and keeps them for the whole wait_timeout.
 func (s *Store) Sharing() *Store {
 	sharing := *s
 	if s.shared != nil { // in SQLite, no other transaction writes

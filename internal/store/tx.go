@@ -145,9 +145,9 @@ func (s *Store) unconfirmed(ctx context.Context, seen int) error {
 	return nil
 }
 
-// inTx runs fn in a transaction, and again after a deadlock, and once if the server has ended the connection before the COMMIT,
-// as it does if this process stands still. In a group, it also does so, on another connection, if the primary has refused the
-// transaction or was replaced. After a lost answer to a COMMIT: order.ErrUnknownOutcome.
+// inTx runs fn in a transaction, and again after a deadlock. It runs fn once more if the server has ended the connection
+// before the COMMIT, as it does if this process stands still. In a group, it also runs fn again, on another connection, if
+// the primary has refused the transaction or was replaced. After a lost answer to a COMMIT: order.ErrUnknownOutcome.
 func (s *Store) inTx(ctx context.Context, fn func(*tx) error) error {
 	for try := 1; ; try++ {
 		err := s.inTxOnce(ctx, fn)

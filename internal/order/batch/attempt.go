@@ -36,7 +36,8 @@ func (s *Seller) inTx(ctx context.Context, requests []*request, do func(order.Tx
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if b != nil && len(requests) == 1 && errors.Is(err, order.ErrLocked) {
-		// If this attempt has locked the rows of its SKUs, it has waited in vain for a later gap, such as the end of the ledger.
+		// If this attempt has locked the rows of its SKUs, it has waited in vain for a later gap, such as the end of the
+		// ledger.
 		for sku := range b.levels.SKUs {
 			s.lockedByOthers[sku]++
 		}

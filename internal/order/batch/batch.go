@@ -143,8 +143,8 @@ func (s *Seller) Close() {
 }
 
 // serveBehind serves alone each request whose batch gave up waiting for a lock: in a transaction of its own, so that no
-// other request waits for its rows. While a SKU is locked, one request at a time tries it, and its other requests stay behind.
-// All other requests return to their queue.
+// other request waits for its rows. While a SKU is locked, one request at a time tries it, and its other requests stay
+// behind. All other requests return to their queue.
 func (s *Seller) serveBehind(requests []*request) {
 	var all errgroup.Group
 	all.SetLimit(aloneAtOnce)
@@ -216,7 +216,8 @@ func (s *Seller) serveAlone(r *request) {
 }
 
 // guard serves a batch. A panic leaves no request without an answer and no queue without a leader. If the transaction has
-// waited in vain for a lock, each request of the batch is served alone. With NoWait, a request that then waits in vain fails.
+// waited in vain for a lock, each request of the batch is served alone. With NoWait, a request that then waits in vain
+// fails.
 func (s *Seller) guard(buyers []*request, serve func([]*request) error) {
 	var err error
 	defer func() {

@@ -16,9 +16,9 @@
 //
 // If another transaction has locked a row of a request, the request waits in the queue behind: it delays no other request.
 // The batch locks existing rows without waiting; only for rows of SKUs does it wait for a moment. An INSERT must wait while
-// another transaction has locked the gap for the new row. After a second, the batch rolls back, and each of its
-// requests gets a transaction of its own. While a SKU stays locked, one request at a time tries it. A cart that waits for one
-// of its rows does not hold up the orders of its other SKUs: each failed attempt puts it behind them.
+// another transaction has locked the gap for the new row. After a second, the batch rolls back, and each of its requests
+// gets a transaction of its own. While a SKU stays locked, one request at a time tries it. A cart that waits for one of
+// its rows does not hold up the orders of its other SKUs: each failed attempt puts it behind them.
 //
 // The instances queue for the lease of the SKU that most orders of a batch want, not for its row. A batch also takes
 // the leases of its other SKUs that are free. Leases are asked for, and never depended on. If a lease is not granted in

@@ -173,8 +173,8 @@ func (q *queue) leadLocked() {
 	}
 }
 
-// take removes a batch from the queue: the first requests that fit, one of each buyer. If it is empty, the leader must end. In
-// the queue behind, take first answers the requests that are overdue.
+// take removes a batch from the queue: the first requests that fit, one of each buyer. If it is empty, the leader must
+// end. From the queue behind, take goes by turn, and answers the requests that are overdue.
 func (q *queue) take() (batch []*request) {
 	q.seller.mu.Lock()
 	defer q.seller.mu.Unlock()
