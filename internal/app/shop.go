@@ -49,7 +49,7 @@ func Start(ctx context.Context, s Settings, h Hooks) (*Shop, error) {
 	redis, _ := RedisAddress(s.Redis) // empty without a Redis
 	parts.log.Info("shop is open", "addr", shop.Addr(), "operator", shop.OperatorAddr(), "database", parts.Database.Name(),
 		"locks", cmp.Or(redis, "process"), "strategy", s.Strategy, "traces", parts.traces != nil)
-	if s.OperatorListen != "" && s.PaymentsToken.IsZero() && !s.BuyersPay {
+	if s.PaymentsToken.IsZero() && !s.BuyersPay {
 		parts.log.Warn("no order can be paid on this instance: add --payments-token-file, see docs/payments.md")
 	}
 	return shop, nil

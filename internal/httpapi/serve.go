@@ -301,6 +301,9 @@ func decode(c *call, v any) error {
 	if err != nil || kind != "application/json" || charset != "utf-8" && charset != "utf8" || coding != "identity" {
 		return fmt.Errorf("%w: want the header Content-Type: application/json, UTF-8, and no Content-Encoding", errMediaType)
 	}
+	if len(body) == 0 {
+		return fmt.Errorf("%w: the body is empty: want a JSON object", ErrMalformed)
+	}
 	if err := strictjson.Unmarshal(body, v, strictly); err != nil {
 		return fmt.Errorf("%w: body: %s", ErrMalformed, explain(err))
 	}
@@ -323,8 +326,11 @@ var errNull = errors.New("null is not allowed: leave the field out")
 // explain says what is wrong without naming types of this program.
 func explain(err error) string {
 	if wrong, ok := errors.AsType[*strictjson.SemanticError](err); ok {
-		if wrong.GoType.Kind() == reflect.Int64 && !errors.Is(err, errNull) {
-			wrong.Err = errors.New("want a whole number")
+		switch kind := wrong.GoType.Kind(); {
+		case kind == reflect.Int64 && !errors.Is(err, errNull):
+			wrong.Err = errors.New("want a whole number of at most 18 digits")
+		case kind == reflect.Struct && wrong.Err == nil:
+			wrong.Err = errors.New("want a JSON object")
 		}
 		wrong.GoType = nil
 	}
