@@ -31,13 +31,13 @@ func redlockOver(t *testing.T, addrs ...string) lock.Backend {
 // "A lease from a majority of five Redis servers survives the loss of two servers. It has no fence".
 func TestRedsync(t *testing.T) {
 	t.Parallel()
-	for name, node := range map[string]func(i int) string{
-		"embedded": func(int) string { return miniredis.RunT(t).Addr() },
-		"Redis 8":  func(i int) string { return fmt.Sprintf("%s/%d", testserver.Redis(t), i) },
+	for name, node := range map[string]func(t *testing.T, i int) string{
+		"embedded": func(t *testing.T, _ int) string { t.Helper(); return miniredis.RunT(t).Addr() },
+		"Redis 8":  func(t *testing.T, i int) string { t.Helper(); return fmt.Sprintf("%s/%d", testserver.Redis(t), i) },
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			nodes := []string{node(0), node(1), node(2), node(3), node(4)}
+			nodes := []string{node(t, 0), node(t, 1), node(t, 2), node(t, 3), node(t, 4)}
 			want := func(what string, got, want error) {
 				t.Helper()
 				if !errors.Is(got, want) {
