@@ -86,13 +86,15 @@ func (t *Tokens) Verify(token string) (buyer string, err error) {
 	if len(token) > MaxToken {
 		return "", fmt.Errorf("%w: it has %d bytes: at most %d are allowed", ErrToken, len(token), MaxToken)
 	}
-	var c jwt.RegisteredClaims
+	var c claims
 	parsed, err := t.parser.ParseWithClaims(token, &c, func(*jwt.Token) (any, error) { return t.secret, nil })
 	if err != nil {
 		return "", fmt.Errorf("%w: %w", ErrToken, explain(err))
 	}
-	if parts := strings.Split(token, "."); !exact(parts[0]) || !exact(parts[1]) {
-		return "", fmt.Errorf("%w: its header or its claims repeat a name, or write it in another case", ErrToken)
+	if header, _, _ := strings.Cut(token, "."); header != usualHeader {
+		if err := checkHeader(header); err != nil {
+			return "", fmt.Errorf("%w: %w", ErrToken, err)
+		}
 	}
 	if _, given := parsed.Header["crit"]; given { // RFC 7515: refuse unknown extensions
 		return "", fmt.Errorf("%w: its header crit asks for an extension", ErrToken)
@@ -103,27 +105,51 @@ func (t *Tokens) Verify(token string) (buyer string, err error) {
 	return c.Subject, nil
 }
 
-// exact reports whether an object of a token has each name once, and the names of the package comment in lower case. The
-// parser takes the last of several values, and the claim Sub as sub.
-func exact(segment string) bool {
-	names := []string{"alg", "crit", "sub", "aud", "nbf", "exp", "iat"}
+// usualHeader is {"alg":"HS256","typ":"JWT"}, as Mint and most libraries write it. It needs no check.
+const usualHeader = "eyJhbGciOiJIUzI1NiIsInR5cCI6IkpXVCJ9"
+
+// claims are the claims of a token. Decoding refuses a repeated name, of which jwt would take the last, and the name Sub, which
+// jwt would take for sub.
+type claims struct {
+	jwt.RegisteredClaims
+	Others map[string]jsontext.Value `json:",embed"`
+}
+
+// UnmarshalJSON implements json.Unmarshaler.
+func (c *claims) UnmarshalJSON(text []byte) error {
+	type exact claims // without this method
+	err := strictjson.Unmarshal(text, (*exact)(c))
+	if errors.Is(err, jsontext.ErrDuplicateName) || err == nil && inAnotherCase(c.Others, "sub", "aud", "nbf", "exp", "iat") {
+		return errNames
+	}
+	return err
+}
+
+// checkHeader returns errNames if a header repeats a name, or writes alg or crit in another case.
+func checkHeader(segment string) error {
 	var members map[string]jsontext.Value
 	text, err := base64.RawURLEncoding.DecodeString(segment)
-	if err != nil || strictjson.Unmarshal(text, &members) != nil { // refuses repeated names
-		return false
+	if err != nil || strictjson.Unmarshal(text, &members) != nil || inAnotherCase(members, "alg", "crit") {
+		return errNames
 	}
+	return nil
+}
+
+var errNames = errors.New("its header or its claims repeat a name, or write it in another case")
+
+func inAnotherCase(members map[string]jsontext.Value, names ...string) bool {
 	for given := range members {
 		if slices.ContainsFunc(names, func(name string) bool { return name != given && strings.EqualFold(name, given) }) {
-			return false
+			return true
 		}
 	}
-	return true
+	return false
 }
 
 // explain replaces the parser's error, which may quote the token, by the known error that the parser wrapped.
 func explain(err error) error {
 	for _, known := range []error{
-		jwt.ErrTokenSignatureInvalid, jwt.ErrTokenRequiredClaimMissing, jwt.ErrTokenInvalidAudience,
+		errNames, jwt.ErrTokenSignatureInvalid, jwt.ErrTokenRequiredClaimMissing, jwt.ErrTokenInvalidAudience,
 		jwt.ErrTokenExpired, jwt.ErrTokenNotValidYet, jwt.ErrTokenUsedBeforeIssued,
 	} {
 		if errors.Is(err, known) {
