@@ -46,9 +46,8 @@ func (s latePayment) sweep(ctx context.Context, d *order.Draft) error {
 	}
 	for _, o := range due {
 		if slices.Equal(o.SKUs(), d.SKUs()) {
-			ending := &order.Ending{Order: o, As: order.Expired, NoWait: true}
-			s.orders.Ends.End(ctx, ending)
-			err = errors.Join(err, ending.Err)
+			ended := s.orders.Ends.End(ctx, order.Ending{OrderID: o.ID, As: order.Expired, NoWait: true})
+			err = errors.Join(err, ended[0].Err)
 		}
 	}
 	return err

@@ -261,10 +261,9 @@ func TestBatch_standsStill(t *testing.T) {
 		}
 		_, _, err := b.Place(until(), buy("key", "mug", 1))
 		wantErr(t, "order", err, order.ErrUnknownOutcome)
-		ending := order.Ending{Order: old, As: order.Paid}
 		if !db.IsSQLite() { // whose only writer stands still
-			b.lanes.End(until(), &ending)
-			wantErr(t, "payment", ending.Err, order.ErrUnknownOutcome)
+			ended := b.lanes.End(until(), order.Ending{OrderID: old.ID, As: order.Paid})
+			wantErr(t, "payment", ended[0].Err, order.ErrUnknownOutcome)
 		}
 		close(gate)
 		_, _, err = b.Place(t.Context(), buy("key", "mug", 1))

@@ -41,25 +41,30 @@ func (s *Service) Cancel(ctx context.Context, r EndRequest) (Ended, error) {
 	return s.end(ctx, r, Cancelled)
 }
 
-// Ending is an order to be ended.
+// Ending is a request to end an order.
 type Ending struct {
-	Order            Order  // the caller sets ID and Buyer, which is empty for any buyer; End reads the rest
+	OrderID          string
+	Buyer            string // empty for any buyer
 	As               Status // Paid, Cancelled or Expired
 	Key, Fingerprint string // of the request; empty for none
 	NoWait           bool   // tries a row that another transaction has locked once more at most
 
 	// Payment is the provider's payment, if the order is to be paid. Without an ID, the order is paid without a payment.
 	Payment Payment
+}
 
-	// The outcome.
-	Now   Status // of the order
-	Moved bool   // this call ended the order or, with an ErrUnknownOutcome, may have ended it
-	Err   error  // also nil if the order does not end as requested: Now, or Payment.Refusal, says why
+// Outcome is what came of an Ending.
+type Outcome struct {
+	Order   Order   // as it is now; zero if it was not read
+	Due     bool    // the order is pending, and due by the database's clock: it can only expire
+	First   bool    // this call ended the order or, with an ErrUnknownOutcome, may have ended it
+	Payment Payment // as it is on record
+	Err     error   // also nil if the order does not end as requested: the status, or Payment.Refusal, says why
 }
 
 // Ender ends orders. *batch.Seller implements it.
 type Ender interface {
-	// End sets the outcome of each Ending. A pending order ends as Expired if it is due by the database's clock, and as
+	// End returns the outcome of each Ending. A pending order ends as Expired if it is due by the database's clock, and as
 	// Paid or Cancelled if it is not due. Its units leave reserved in the same transaction. The key is claimed even if
 	// the order had already ended as requested.
 	//
@@ -68,13 +73,13 @@ type Ender interface {
 	// Errors: ErrNotFound if the buyer has no such order, ErrKeyTaken if the key is on record, ErrPaymentReused, ErrBusy,
 	// ErrUnknownOutcome, ErrNotReserved. With NoWait, an order whose row is locked stays pending, without an error;
 	// if another row stays locked, ErrLocked.
-	End(ctx context.Context, endings ...*Ending)
+	End(ctx context.Context, endings ...Ending) []Outcome
 }
 
 // end ends an order or replays its end. The idempotency key is optional.
 func (s *Service) end(ctx context.Context, r EndRequest, as Status) (Ended, error) {
 	e := Ending{
-		Order: Order{ID: r.OrderID, Buyer: r.Buyer}, As: as, Key: r.Key,
+		OrderID: r.OrderID, Buyer: r.Buyer, As: as, Key: r.Key,
 		// The fingerprint is plain text, which the audit reads. No hash of an order's lines equals it.
 		Fingerprint: map[Status]string{Paid: "pay:", Cancelled: "cancel:"}[as] + r.OrderID,
 	}
@@ -101,7 +106,7 @@ func (s *Service) end(ctx context.Context, r EndRequest, as Status) (Ended, erro
 
 // endReplay returns the replay of a request that ended an order, or ErrNotFound if its key is not on record.
 func (s *Service) endReplay(ctx context.Context, e Ending) (Ended, error) {
-	used, err := usedKey(ctx, s.Store, e.Order.Buyer, e.Key)
+	used, err := usedKey(ctx, s.Store, e.Buyer, e.Key)
 	if err != nil {
 		return Ended{}, err
 	}
@@ -113,28 +118,26 @@ func (s *Service) endReplay(ctx context.Context, e Ending) (Ended, error) {
 }
 
 func (s *Service) endAs(ctx context.Context, e Ending) (Ended, error) {
-	as := e.As
-	e = s.endWithRetry(ctx, e)
-	first, payment := e.Moved, e.Payment
-	isDue := e.Now == Pending && (payment.Refusal == "" || payment.Refusal == ErrExpired.Code) // and no sweep has expired the order yet
-	if e.Err == nil && isDue {
-		e = s.endWithRetry(ctx, Ending{Order: e.Order, As: Expired})
-		if e.Err == nil && e.Now == Pending {
-			e.Err = ErrBusy.with("the database's clock stepped back")
+	o := s.endWithRetry(ctx, e)
+	first, payment, err := o.First, o.Payment, o.Err
+	if err == nil && o.Due { // no sweep has expired the order yet
+		o = s.endWithRetry(ctx, Ending{OrderID: e.OrderID, As: Expired})
+		err = o.Err
+		if err == nil && o.Order.Status == Pending {
+			err = ErrBusy.with("the database's clock stepped back")
 		}
 	}
-	e.Order.Status = e.Now
 	switch {
-	case e.Err != nil:
+	case err != nil:
 	case payment.Refusal != "":
-		e.Err = payment.refused(e.Order)
-	case e.Now != as:
-		e.Err = hasEnded(e.Now)
+		err = payment.refused(o.Order)
+	case o.Order.Status != e.As:
+		err = hasEnded(o.Order.Status)
 	}
-	if e.Err != nil {
-		return Ended{First: first}, fmt.Errorf("order %s: %w", e.Order.ID, e.Err)
+	if err != nil {
+		return Ended{First: first}, fmt.Errorf("order %s: %w", e.OrderID, err)
 	}
-	return Ended{Order: e.Order, First: first}, nil
+	return Ended{Order: o.Order, First: first}, nil
 }
 
 // hasEnded returns the error for an order that has not ended as requested.
@@ -155,32 +158,31 @@ const (
 // endWithRetry ends an order and returns the outcome. If the answer to a COMMIT is lost, it tries again: the order's
 // row stays locked until the first transaction has ended, and then shows its outcome. (If another request has ended the
 // order in the same way meanwhile, the order counts as ended by this call.)
-func (s *Service) endWithRetry(ctx context.Context, e Ending) Ending {
-	s.Ends.End(ctx, &e)
-	if !errors.Is(e.Err, ErrUnknownOutcome) {
-		return e
+func (s *Service) endWithRetry(ctx context.Context, e Ending) Outcome {
+	o := s.Ends.End(ctx, e)[0]
+	if !errors.Is(o.Err, ErrUnknownOutcome) {
+		return o
 	}
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), endTimeout)
 	defer cancel()
-	mayHaveMoved := e.Moved
+	mayBeFirst := o.First
 	for try := range endRetries {
 		if Pause(ctx, endBackOff<<try) != nil {
 			break
 		}
-		s.Ends.End(ctx, &e)
-		mayHaveMoved = mayHaveMoved || e.Moved
-		if e.Err == nil || errors.Is(e.Err, ErrKeyTaken) || errors.Is(e.Err, ErrPaymentReused) {
-			e.Moved = mayHaveMoved && e.Now == e.As
-			return e
+		o = s.Ends.End(ctx, e)[0]
+		mayBeFirst = mayBeFirst || o.First
+		if o.Err == nil || errors.Is(o.Err, ErrKeyTaken) || errors.Is(o.Err, ErrPaymentReused) {
+			o.First = mayBeFirst && o.Order.Status == e.As
+			return o
 		}
 	}
 	// Not wrapped: an ErrBusy of the last try would claim that nothing was changed.
-	e.Moved, e.Err = false, ErrUnknownOutcome.with("%v", e.Err)
-	return e
+	return Outcome{Err: ErrUnknownOutcome.with("%v", o.Err)}
 }
 
 const (
-	sweepPage = 100 // orders that one transaction expires
+	sweepPage = 64 // orders that one transaction expires
 
 	// dueTimeout limits one look at the database. An instance that cannot reach it must fail, so that another can sweep.
 	dueTimeout = 10 * time.Second
@@ -214,18 +216,17 @@ func (s *Service) ExpireDue(ctx context.Context, limit int) (expired int, err er
 			break
 		}
 		after = page[len(page)-1]
-		endings := Map(page, func(o Order) *Ending { return &Ending{Order: o, As: Expired, NoWait: true} })
-		s.Ends.End(ctx, endings...)
+		endings := Map(page, func(o Order) Ending { return Ending{OrderID: o.ID, As: Expired, NoWait: true} })
 		busy := 0
-		for _, e := range endings {
+		for i, o := range s.Ends.End(ctx, endings...) {
 			switch {
-			case e.Err != nil:
+			case o.Err != nil:
 				failed++
-				err = cmp.Or(err, fmt.Errorf("expire order %s: %w", e.Order.ID, e.Err))
-			case e.Moved:
+				err = cmp.Or(err, fmt.Errorf("expire order %s: %w", page[i].ID, o.Err))
+			case o.First:
 				expired++
 			}
-			if errors.Is(e.Err, ErrBusy) && !errors.Is(e.Err, ErrLocked) {
+			if errors.Is(o.Err, ErrBusy) && !errors.Is(o.Err, ErrLocked) {
 				busy++
 			}
 		}

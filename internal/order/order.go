@@ -5,7 +5,6 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
-	"maps"
 	"regexp"
 	"slices"
 	"strings"
@@ -263,36 +262,17 @@ func (l Levels) Cover(d *Draft) error {
 	return nil
 }
 
-// Limits are the limits per buyer that a transaction checks when it places orders. The limits on units come from the levels
-// by which the orders were priced.
+// Limits are the limits per buyer that a transaction checks when it places orders. Those on units come from the levels by
+// which the orders were priced.
 type Limits struct {
-	MaxOpen int // pending orders of a buyer; 0 for no limit
-
-	open   map[string]OpenOrders // by buyer
-	levels Levels
-	bought map[BuyerSKU]int64
-}
-
-// CountOpen counts the pending orders of the buyers. The caller has locked their rows.
-func (l *Limits) CountOpen(tx Tx, buyers ...string) (err error) {
-	if l.MaxOpen > 0 && len(buyers) > 0 {
-		l.open, err = tx.Open(buyers...)
-	}
-	return err
-}
-
-// LockBought counts and locks the units of limited SKUs that the orders' buyers already have. The caller has locked the
-// stock rows. It does not wait for the counts that other transactions
-// have locked, and returns their buyers and SKUs as others.
-func (l *Limits) LockBought(tx Tx, levels Levels, orders ...Order) (others []BuyerSKU, err error) {
-	l.levels = levels
-	l.bought, others, err = tx.LockBought(slices.Collect(maps.Keys(levels.Limited(1, orders...)))...)
-	return others, err
+	MaxOpen int                   // pending orders of a buyer; 0 for no limit
+	Open    map[string]OpenOrders // as Tx.Open has counted them, by buyer
+	Bought  map[BuyerSKU]int64    // as Tx.LockBought has counted them
 }
 
 // TooManyOpen returns an error if the order's buyer already has as many pending orders as are allowed.
-func (l *Limits) TooManyOpen(o Order) error {
-	open := l.open[o.Buyer]
+func (l Limits) TooManyOpen(o Order) error {
+	open := l.Open[o.Buyer]
 	if l.MaxOpen == 0 || open.Count < l.MaxOpen {
 		return nil
 	}
@@ -301,14 +281,14 @@ func (l *Limits) TooManyOpen(o Order) error {
 	return e
 }
 
-// Over returns an error if the order would exceed a limit.
-func (l *Limits) Over(o Order) error {
+// Over returns an error if the order would exceed a limit. levels has its SKUs.
+func (l Limits) Over(o Order, levels Levels) error {
 	if err := l.TooManyOpen(o); err != nil {
 		return err
 	}
 	for _, line := range o.Lines {
-		limit := l.levels.SKUs[line.SKU].LimitPerBuyer
-		left := max(0, limit-l.bought[BuyerSKU{o.Buyer, line.SKU}])
+		limit := levels.SKUs[line.SKU].LimitPerBuyer
+		left := max(0, limit-l.Bought[BuyerSKU{o.Buyer, line.SKU}])
 		if limit > 0 && line.Units > left {
 			return fmt.Errorf("sku %q: %w", line.SKU, ErrPurchaseLimit.with("at most %d for each buyer, %d of them left to buy", limit, left))
 		}

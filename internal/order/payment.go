@@ -114,7 +114,7 @@ func (s *Service) TakePayment(ctx context.Context, p Payment) (Ended, error) {
 	if err := p.validate(); err != nil {
 		return Ended{}, err
 	}
-	return s.endAs(ctx, Ending{Order: Order{ID: p.OrderID}, As: Paid, Payment: p})
+	return s.endAs(ctx, Ending{OrderID: p.OrderID, As: Paid, Payment: p})
 }
 
 // refused returns the error for a payment that the order refused.
@@ -134,7 +134,7 @@ func (p Payment) refused(o Order) error {
 // has ended stays as it is, because reports may come out of order. Errors: ErrNotFound, ErrBusy, ErrUnknownOutcome.
 func (s *Service) PaymentFailed(ctx context.Context, id string, release bool) (Order, error) {
 	if release {
-		ended, err := s.endAs(ctx, Ending{Order: Order{ID: id}, As: Cancelled})
+		ended, err := s.endAs(ctx, Ending{OrderID: id, As: Cancelled})
 		if !errors.Is(err, ErrState) && !errors.Is(err, ErrExpired) {
 			return ended.Order, err
 		}
@@ -152,7 +152,7 @@ func (s *Service) Extend(ctx context.Context, id string) (Order, error) {
 	}
 	// ErrExpired says that the units are for sale again. So the order expires now, unless a sweep has already expired it.
 	if errors.Is(err, ErrExpired) && o.Status == Pending {
-		if _, unended := s.endAs(ctx, Ending{Order: Order{ID: id}, As: Expired}); unended != nil {
+		if _, unended := s.endAs(ctx, Ending{OrderID: id, As: Expired}); unended != nil {
 			return Order{}, unended
 		}
 	}

@@ -148,14 +148,14 @@ func TestOneSequenceOfLocks(t *testing.T) {
 			}
 		}
 
-		var endings []*order.Ending
+		var endings []order.Ending
 		for _, buyer := range []string{nth(2), nth(0)} {
 			placed, err := b.Orders(t.Context(), buyer, "", 100)
 			if err != nil || len(placed) != len(strategy.Names()) {
 				t.Errorf("%d orders, %v", len(placed), err)
 			}
 			for i, o := range placed {
-				e := &order.Ending{Order: o, As: []order.Status{order.Paid, order.Cancelled, order.Expired}[i%3]}
+				e := order.Ending{OrderID: o.ID, Buyer: o.Buyer, As: []order.Status{order.Paid, order.Cancelled, order.Expired}[i%3]}
 				switch {
 				case e.As == order.Paid && i < 3:
 					e.Payment = pays("pi-"+buyer, o)
@@ -167,10 +167,9 @@ func TestOneSequenceOfLocks(t *testing.T) {
 				endings = append(endings, e)
 			}
 		}
-		b.lanes.End(t.Context(), endings...)
-		for _, e := range endings {
-			if e.Err != nil || !e.Moved {
-				t.Errorf("%s: %s, %v", e.As, e.Now, e.Err)
+		for i, o := range b.lanes.End(t.Context(), endings...) {
+			if o.Err != nil || !o.First {
+				t.Errorf("%s: %s, %v", endings[i].As, o.Order.Status, o.Err)
 			}
 		}
 		_, err := b.db.PurgeKeys(t.Context(), 0)

@@ -6,6 +6,7 @@ import (
 	"embed"
 	"errors"
 	"fmt"
+	"maps"
 	"runtime/debug"
 	"slices"
 	"sync"
@@ -81,7 +82,7 @@ type Seller struct {
 	soldOut        queue                // orders to place, of a SKU that was sold out
 	ending         queue                // orders to end
 	behind         queue                // orders of both kinds whose rows another transaction has locked
-	unleased       map[string]bool      // keys of leases that were not granted
+	unleased       map[string]bool      // SKUs whose leases were not granted
 	lockedByOthers map[string]int       // by SKU, how often its row was found locked since it was last free
 	failures       int                  // failed waits for leases since the last success
 	known          map[string]stock.SKU // as the last batch has left them
@@ -93,34 +94,10 @@ func New(c Config) *Seller {
 	c.LeaseWait, c.Patience = cmp.Or(c.LeaseWait, 500*time.Millisecond), cmp.Or(c.Patience, 250*time.Millisecond)
 	s := &Seller{Config: c, lockedByOthers: map[string]int{}, unleased: map[string]bool{}, known: map[string]stock.SKU{}}
 	s.selling = queue{seller: s, serve: s.sell}
-	s.soldOut = queue{seller: s, serve: func(b []*request) { s.guard(b, s.refuse) }, pause: gatherTime}
-	s.ending = queue{seller: s, serve: func(b []*request) { s.guard(b, s.end) }}
+	s.soldOut = queue{seller: s, serve: s.refuseSoldOut, pause: gatherTime}
+	s.ending = queue{seller: s, serve: s.end}
 	s.behind = queue{seller: s, serve: s.serveBehind, pause: pollTime}
 	return s
-}
-
-// await returns the answer to a request in a queue. Without an answer in time, the outcome is unknown, and the leader may
-// still decide the request.
-func (s *Seller) await(r *request) (answered bool, err error) {
-	select {
-	case err := <-r.answer:
-		return true, err
-	case <-r.ctx.Done():
-	}
-	s.mu.Lock()
-	r.leaves = true
-	if q := r.queue; q != nil {
-		q.requests = slices.DeleteFunc(q.requests, func(other *request) bool { return other == r })
-		r.queue = nil
-		r.answer <- r.left()
-	}
-	s.mu.Unlock()
-	select { // a request in no queue is being decided
-	case err := <-r.answer:
-		return true, err
-	case <-time.After(leaveTime):
-		return false, fmt.Errorf("%w: its transaction has not ended in time", order.ErrUnknownOutcome)
-	}
 }
 
 // Queued returns the number of waiting requests.
@@ -142,6 +119,95 @@ func (s *Seller) Close() {
 	s.leaders.Wait()
 }
 
+// context returns the ctx of a batch. It has the values of the first caller's ctx, but does not end with it.
+func (s *Seller) context(requests []*request) (context.Context, context.CancelFunc) {
+	ctx := context.WithoutCancel(requests[0].ctx)
+	if s.Share != nil {
+		var callers []context.Context
+		for _, r := range requests {
+			callers = append(callers, r.ctx)
+		}
+		ctx = s.Share(ctx, callers)
+	}
+	return context.WithTimeout(ctx, batchTimeout)
+}
+
+// serve decides the requests of a batch and answers them. A panic leaves no request without an answer and no queue without
+// a leader.
+func (s *Seller) serve(requests []*request, decide func() (*batch, error)) {
+	b, err := newBatch(requests), error(nil)
+	defer func() {
+		if p := recover(); p != nil {
+			err = fmt.Errorf("panic: %v\n%s", p, debug.Stack())
+		}
+		s.answer(requests, b, err)
+	}()
+	b, err = decide()
+}
+
+// answer answers each request by its decision, or moves it to the queue in which it waits. If the transaction has waited in
+// vain for a lock, each request of the batch is served alone. With NoWait, a request that then waits in vain fails.
+func (s *Seller) answer(requests []*request, b *batch, err error) {
+	waiting := map[*queue][]*request{}
+	for _, r := range requests {
+		d, alone := b.decisions[r], len(requests) == 1
+		if alone {
+			r.tries++
+		}
+		lastTry := alone && r.noWait()
+		switch {
+		case errors.Is(err, order.ErrLocked) && !lastTry && !r.overdue():
+			r.alone, d = true, decision{waits: &s.behind}
+		case lastTry && d.waits == &s.behind:
+			d = decision{refused: order.ErrLocked}
+		}
+		if d.waits != nil {
+			waiting[d.waits] = append(waiting[d.waits], r)
+		} else {
+			r.answered <- r.answer(d, b.outcomes[r], err)
+		}
+	}
+	for q, requests := range waiting {
+		q.putFirst(requests)
+	}
+}
+
+// inTx runs do in a transaction, and again after a deadlock. It returns the last attempt. Without an error, this attempt is
+// committed or has changed nothing.
+func (s *Seller) inTx(ctx context.Context, requests []*request, do func(order.Tx, *batch) error) (*batch, error) {
+	b := newBatch(requests)
+	err := s.Store.InTx(ctx, func(tx order.Tx) error {
+		b = newBatch(requests)
+		return do(tx, b)
+	})
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if len(requests) == 1 && errors.Is(err, order.ErrLocked) {
+		// If this attempt has locked the rows of its SKUs, it has waited in vain for a later gap, such as the end of the
+		// ledger.
+		for sku := range b.levels.SKUs {
+			s.lockedByOthers[sku]++
+		}
+	}
+	if err != nil && !errors.Is(err, order.ErrNothing) {
+		return b, err
+	}
+	if len(s.known) > maxKnown {
+		clear(s.known)
+	}
+	maps.Copy(s.known, b.levels.SKUs)
+	if len(b.levels.SKUs) > 0 {
+		s.ahead = b.ahead
+	}
+	for sku := range b.levels.SKUs {
+		delete(s.lockedByOthers, sku)
+	}
+	for _, sku := range b.lockedByOthers {
+		s.lockedByOthers[sku]++
+	}
+	return b, nil
+}
+
 // serveBehind serves alone each request whose batch gave up waiting for a lock: in a transaction of its own, so that no
 // other request waits for its rows. While a SKU is locked, one request at a time tries it, and its other requests stay
 // behind. All other requests return to their queue.
@@ -149,16 +215,15 @@ func (s *Seller) serveBehind(requests []*request) {
 	var all errgroup.Group
 	all.SetLimit(aloneAtOnce)
 	tried, enough := map[string]bool{}, time.Now().Add(roundTime)
-	moved := map[*queue][]*request{}
+	returned := map[*queue][]*request{}
 	for _, r := range requests {
 		s.mu.Lock()
 		locked := s.lockedSKUs(r)
 		s.mu.Unlock()
-		isTried := len(locked) > 0 && slices.ContainsFunc(r.order.SKUs(), func(sku string) bool { return tried[sku] })
+		isTried := len(locked) > 0 && slices.ContainsFunc(r.draft.SKUs(), func(sku string) bool { return tried[sku] })
 		switch {
 		case isTried && r.noWait():
-			r.refusal = order.ErrLocked
-			r.reply(nil)
+			r.answered <- answer{err: order.ErrLocked}
 		case isTried:
 			s.behind.join(r)
 		case r.alone || len(locked) > 0:
@@ -174,17 +239,17 @@ func (s *Seller) serveBehind(requests []*request) {
 				return nil
 			})
 		default:
-			for _, sku := range r.order.SKUs() {
+			for _, sku := range r.draft.SKUs() {
 				tried[sku] = true // or a cart would lock its row, and wait for another one
 			}
 			q := &s.selling
 			if r.ending != nil {
 				q = &s.ending
 			}
-			moved[q] = append(moved[q], r)
+			returned[q] = append(returned[q], r)
 		}
 	}
-	for q, requests := range moved {
+	for q, requests := range returned {
 		q.putFirst(requests)
 	}
 	_ = all.Wait() // no error
@@ -192,7 +257,7 @@ func (s *Seller) serveBehind(requests []*request) {
 
 // lockedSKUs returns the SKUs of a request whose rows another transaction had locked. The caller has locked mu.
 func (s *Seller) lockedSKUs(r *request) []string {
-	return slices.DeleteFunc(r.order.SKUs(), func(sku string) bool { return s.lockedByOthers[sku] == 0 })
+	return slices.DeleteFunc(r.draft.SKUs(), func(sku string) bool { return s.lockedByOthers[sku] == 0 })
 }
 
 // turn returns the time by which the requests in the queue behind are sorted. It is later by roundTime for each failed
@@ -200,7 +265,7 @@ func (s *Seller) lockedSKUs(r *request) []string {
 // SKUs locked for one attempt after the other, before their orders are served. The caller has locked mu.
 func (s *Seller) turn(r *request) time.Time {
 	failed := r.tries
-	for _, line := range r.order.Lines {
+	for _, line := range r.draft.Lines {
 		failed += s.lockedByOthers[line.SKU]
 	}
 	return r.since.Add(time.Duration(failed) * roundTime)
@@ -209,46 +274,8 @@ func (s *Seller) turn(r *request) time.Time {
 func (s *Seller) serveAlone(r *request) {
 	r.alone = true
 	if r.ending != nil {
-		s.guard([]*request{r}, s.end)
+		s.end([]*request{r})
 	} else {
 		s.sellUnder(nil, []*request{r}) // other batches would wait for the lease
 	}
-}
-
-// guard serves a batch. A panic leaves no request without an answer and no queue without a leader. If the transaction has
-// waited in vain for a lock, each request of the batch is served alone. With NoWait, a request that then waits in vain
-// fails.
-func (s *Seller) guard(buyers []*request, serve func([]*request) error) {
-	var err error
-	defer func() {
-		if p := recover(); p != nil {
-			err = fmt.Errorf("panic: %v\n%s", p, debug.Stack())
-		}
-		inVain := errors.Is(err, order.ErrLocked)
-		moved := map[*queue][]*request{}
-		for _, r := range buyers {
-			if len(buyers) == 1 {
-				r.tries++
-			}
-			enough := r.noWait() && len(buyers) == 1
-			switch {
-			case inVain && !enough && !r.overdue():
-				r.alone, r.next, r.refusal, r.used = true, &s.behind, err, nil
-			case enough && r.next == &s.behind:
-				r.next, r.refusal = nil, order.ErrLocked
-			}
-			if r.next != nil {
-				moved[r.next] = append(moved[r.next], r)
-			} else {
-				r.reply(err)
-			}
-		}
-		for q, buyers := range moved {
-			q.putFirst(buyers)
-		}
-	}()
-	for _, r := range buyers {
-		r.reset()
-	}
-	err = serve(buyers)
 }

@@ -12,47 +12,52 @@ import (
 )
 
 // End implements order.Ender.
-func (s *Seller) End(ctx context.Context, endings ...*order.Ending) {
+func (s *Seller) End(ctx context.Context, endings ...order.Ending) []order.Outcome {
 	requests := make([]*request, len(endings))
 	for i, e := range endings {
-		ending := *e // the leader may still write to it when the caller has left
-		r := newRequest(ctx, &ending.Order, e.Key, e.Fingerprint)
-		r.ending = &ending
+		r := newRequest(ctx, order.Draft{Order: order.Order{ID: e.OrderID, Buyer: e.Buyer}, Fingerprint: e.Fingerprint}, e.Key)
+		r.ending = &e
 		if e.Payment.ID != "" {
 			r.ids = append(r.ids, e.Payment.ID)
 		}
 		requests[i] = r
 	}
 	s.ending.join(requests...)
-	for i, e := range endings {
-		answered, err := s.await(requests[i])
-		if answered {
-			*e = *requests[i].ending
-		} else {
-			e.Moved = true // perhaps
-		}
-		e.Err = err
-		if errors.Is(e.Err, lock.ErrNotAcquired) { // the end of an order asks for no lock
-			e.Err = fmt.Errorf("%w: %s", order.ErrBusy, e.Err.Error())
+	outcomes := make([]order.Outcome, len(endings))
+	for i, r := range requests {
+		a := s.await(r)
+		outcomes[i] = a.outcome
+		outcomes[i].Err = a.err
+		if errors.Is(a.err, lock.ErrNotAcquired) { // the end of an order asks for no lock
+			outcomes[i].Err = fmt.Errorf("%w: %s", order.ErrBusy, a.err.Error())
 		}
 	}
+	return outcomes
 }
 
 // end ends, in one transaction, those orders of a batch that can end.
-func (s *Seller) end(requests []*request) error {
+func (s *Seller) end(requests []*request) {
 	ctx, cancel := s.context(requests)
 	defer cancel()
-	_, err := s.inTx(ctx, requests, s.endOrders)
-	return err
+	s.serve(requests, func() (*batch, error) { return s.inTx(ctx, requests, s.endOrders) })
 }
 
 // endOrders is one attempt of the transaction.
 func (s *Seller) endOrders(tx order.Tx, b *batch) error {
-	orders, err := tx.LockOrders(order.Map(b.requests, func(r *request) string { return r.order.ID })...)
+	var ids []string
+	for _, r := range b.requests {
+		ids = append(ids, r.draft.ID)
+	}
+	found, err := tx.LockOrders(ids...)
 	if err != nil {
 		return err
 	}
-	b.keep(func(r *request) bool { return s.stays(r, orders) })
+	b.decide(func(r *request) decision {
+		if o, exists := found[r.draft.ID]; exists {
+			return s.decideEnd(b, r, o)
+		}
+		return decision{refused: order.ErrNotFound}
+	})
 	if err := s.lockBuyers(tx, b); err != nil {
 		return err
 	}
@@ -60,16 +65,15 @@ func (s *Seller) endOrders(tx order.Tx, b *batch) error {
 		return err
 	}
 
-	if err := s.recordPayments(tx, b); err != nil { // before the rows of SKUs: sales do not wait for a payment
+	recorded, err := s.recordPayments(tx, b) // before the rows of SKUs: sales do not wait for a payment
+	if err != nil {
 		return err
 	}
-	moves := func(r *request) bool { return r.ending.Moved }
-	if err := s.lockRows(tx, b, moves); err != nil {
+	if err := s.lockRows(tx, b); err != nil {
 		return err
 	}
-	b.takeReserved(moves)
-	releases := func(r *request) bool { return moves(r) && r.ending.As != order.Paid }
-	if err := s.lockBought(tx, b, new(order.Limits), releases); err != nil {
+	b.decide(b.leaveReserved)
+	if _, err := s.lockBought(tx, b); err != nil {
 		return err
 	}
 
@@ -77,46 +81,54 @@ func (s *Seller) endOrders(tx order.Tx, b *batch) error {
 	if len(b.requests) == 0 {
 		return order.ErrNothing
 	}
-	if err := b.undo(tx); err != nil {
+	if err := b.freeKeys(tx); err != nil {
 		return err
 	}
-	moved := b.where(moves)
+	if err := b.forgetPayments(tx, recorded); err != nil {
+		return err
+	}
 	ends := map[order.Status][]string{}
-	for _, r := range moved.requests {
-		ends[r.ending.As] = append(ends[r.ending.As], r.order.ID)
+	for _, r := range b.requests {
+		if b.outcomes[r].First {
+			ends[r.ending.As] = append(ends[r.ending.As], r.draft.ID)
+		}
 	}
 	if err := tx.EndAll(ends); err != nil {
 		return err
 	}
-	if err := tx.Move(moved.movements(time.Now().UTC())...); err != nil {
+	if err := tx.Move(b.movements(nil, time.Now().UTC())...); err != nil {
 		return err
 	}
-	return tx.AddBought(b.levels.Limited(-1, b.where(releases).orders()...))
+	released := b.orders(func(r *request) bool { return b.outcomes[r].First && r.ending.As != order.Paid })
+	return tx.AddBought(b.levels.Limited(-1, released...))
 }
 
-// stays reports whether the request stays in the batch: its order ends as requested, has already ended as requested, or
-// refuses a payment, which is recorded. Otherwise stays sets the outcome of the request.
-func (s *Seller) stays(r *request, orders map[string]order.Found) bool {
-	e := r.ending
-	found, exists := orders[e.Order.ID]
-	if !exists || e.Order.Buyer != "" && e.Order.Buyer != found.Buyer {
-		r.refusal = order.ErrNotFound
-		return false
+// decideEnd decides by the locked order whether it ends. The request stays in the batch if the order ends, has already ended
+// as requested, or refuses a payment, which is recorded.
+func (s *Seller) decideEnd(b *batch, r *request, found order.Found) decision {
+	asked := r.ending
+	if asked.Buyer != "" && asked.Buyer != found.Buyer {
+		return decision{refused: order.ErrNotFound}
 	}
-	e.Order, e.Now = found.Order, found.Status
-	if !found.Locked {
-		if !r.noWait() {
-			r.next = &s.behind
-		}
-		return false
+	r.draft.Order = found.Order
+	outcome := &order.Outcome{Order: found.Order, Due: found.Status == order.Pending && found.Due, Payment: asked.Payment}
+	b.outcomes[r] = outcome
+	switch {
+	case !found.Locked && asked.NoWait:
+		return decision{unchanged: true}
+	case !found.Locked:
+		return decision{waits: &s.behind}
 	}
 	if r.pays() {
-		e.Payment.Refusal = found.Refusal(e.Payment.Amount)
+		outcome.Payment.Refusal = found.Refusal(asked.Payment.Amount)
 	}
-	if found.Status == order.Pending && found.Due == (e.As == order.Expired) && e.Payment.Refusal == "" {
-		e.Now, e.Moved = e.As, true
+	if found.Status == order.Pending && found.Due == (asked.As == order.Expired) && outcome.Payment.Refusal == "" {
+		outcome.First, outcome.Due, outcome.Order.Status = true, false, asked.As
 	}
-	return e.Now == e.As || r.pays()
+	if outcome.Order.Status != asked.As && !r.pays() {
+		return decision{unchanged: true}
+	}
+	return decision{}
 }
 
 // pays reports whether the request is a payment of the provider.
@@ -124,62 +136,65 @@ func (r *request) pays() bool { return r.ending.Payment.ID != "" }
 
 // payment returns the payment that the request records; without an ID for none. If a buyer pays without a payment service,
 // it is one of the shop's own, so that each paid order has a payment.
-func (r *request) payment() order.Payment {
-	switch e := r.ending; {
-	case e == nil:
-		return order.Payment{}
-	case e.Payment.ID == "" && e.Moved && e.As == order.Paid:
-		return e.Order.OwnPayment()
-	default:
-		return e.Payment
+func (b *batch) payment(r *request) order.Payment {
+	if outcome := b.outcomes[r]; !r.pays() && outcome.First && r.ending.As == order.Paid {
+		return outcome.Order.OwnPayment()
 	}
+	return b.outcomes[r].Payment
 }
 
-// recordPayments records the payments of the batch. A payment that is already on record gets its first answer again.
-func (s *Seller) recordPayments(tx order.Tx, b *batch) error {
+// recordPayments records the payments of the batch, and returns the ids of the new ones. A payment that is already on record gets
+// its first answer again.
+func (s *Seller) recordPayments(tx order.Tx, b *batch) (recorded map[*request]string, err error) {
 	var payments []order.Payment
 	for _, r := range b.requests {
-		if p := r.payment(); p.ID != "" {
+		if p := b.payment(r); p.ID != "" {
 			payments = append(payments, p)
 		}
 	}
 	known, others, err := tx.RecordPayments(payments...)
-	for _, p := range payments {
-		if _, repeated := known[p.ID]; !repeated && !slices.Contains(others, p.ID) {
-			b.recorded = append(b.recorded, p.ID)
-		}
-	}
-	b.keep(func(r *request) bool {
-		e := r.ending
-		before, repeated := known[e.Payment.ID]
+	recorded = map[*request]string{}
+	b.decide(func(r *request) decision {
+		id, outcome := b.payment(r).ID, b.outcomes[r]
+		before, repeated := known[id]
 		switch {
-		case slices.Contains(others, r.payment().ID):
-			r.next = &s.behind
+		case slices.Contains(others, id):
+			return decision{waits: &s.behind}
 		case !repeated:
-		case before.OrderID == e.Payment.OrderID && before.Amount == e.Payment.Amount:
-			e.Payment.Refusal, e.Payment.RefundedAt = before.Refusal, before.RefundedAt
-			e.Moved, e.Now = false, e.Order.Status
+			recorded[r] = id
+		case before.OrderID != outcome.Payment.OrderID || before.Amount != outcome.Payment.Amount:
+			return decision{refused: order.ErrPaymentReused}
 		default:
-			r.refusal = order.ErrPaymentReused
+			outcome.Payment = before
+			outcome.First, outcome.Order.Status = false, r.draft.Status
 		}
-		return r.refusal == nil && r.next == nil
+		return decision{}
 	})
-	return err
+	return recorded, err
 }
 
-// takeReserved refuses the requests whose orders hold more units than are reserved.
-func (b *batch) takeReserved(moves func(*request) bool) {
-	b.keep(func(r *request) bool {
-		if !moves(r) {
-			return true
+// leaveReserved takes the order's units from reserved, or refuses the request if fewer units are reserved.
+func (b *batch) leaveReserved(r *request) decision {
+	if !b.outcomes[r].First {
+		return decision{}
+	}
+	for _, line := range r.draft.Lines {
+		if b.levels.SKUs[line.SKU].Reserved < line.Units {
+			return decision{refused: fmt.Errorf("sku %q: %w", line.SKU, order.ErrNotReserved)}
 		}
-		for _, line := range r.order.Lines {
-			if b.levels.SKUs[line.SKU].Reserved < line.Units {
-				r.refusal = fmt.Errorf("sku %q: %w", line.SKU, order.ErrNotReserved)
-				return false
-			}
+	}
+	b.apply(r)
+	return decision{}
+}
+
+// forgetPayments deletes the recorded payments of requests that were decided since.
+func (b *batch) forgetPayments(tx order.Tx, recorded map[*request]string) error {
+	var ids []string
+	for r, id := range recorded {
+		if _, decided := b.decisions[r]; decided && id != "" {
+			ids = append(ids, id)
 		}
-		b.move(r)
-		return true
-	})
+	}
+	slices.Sort(ids)
+	return tx.ForgetPayments(ids...)
 }

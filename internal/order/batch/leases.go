@@ -1,13 +1,9 @@
 package batch
 
 import (
-	"cmp"
 	"context"
-	"maps"
-	"slices"
 	"time"
 
-	"example.com/shop/internal/order"
 	"example.com/shop/internal/order/strategy"
 )
 
@@ -24,21 +20,24 @@ type leases struct {
 	cancel context.CancelFunc // ends the wait, and then the renewals, of which one may still follow
 }
 
-// acquire waits for the lease of the SKU that most orders of the batch want, and takes the leases of the other SKUs
+// acquire waits for the lease of the first SKU, and takes the leases of the other SKUs
 // that are free. The transaction waits for the rows of the rest. After LeaseWait, acquire returns without a lease,
 // because the transaction cannot oversell. After a failed wait for the lease of a SKU, batches wait for it only for
 // retryWait, until one gets it; after two failed waits in a row, so do the waits for all leases. A further attempt of
 // the transaction keeps the leases of the first.
-func (l *leases) acquire(b *batch) {
+func (l *leases) acquire(skus []string) {
 	s := l.seller
-	if l.locker == nil || l.asked || len(b.requests) == 0 {
+	if l.locker == nil || l.asked || len(skus) == 0 {
 		return
 	}
 	l.asked = true
-	keys := b.wanted()
+	keys := make([]string, len(skus))
+	for i, sku := range skus {
+		keys[i] = strategy.Key(sku)
+	}
 	wait := s.LeaseWait
 	s.mu.Lock()
-	if s.unleased[keys[0]] || s.failures > 1 {
+	if s.unleased[skus[0]] || s.failures > 1 {
 		wait = min(wait, retryWait)
 	}
 	s.mu.Unlock()
@@ -51,39 +50,13 @@ func (l *leases) acquire(b *batch) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if err != nil {
-		s.unleased[keys[0]] = true
+		s.unleased[skus[0]] = true
 		s.failures++
 		return
 	}
 	l.held = held
-	delete(s.unleased, keys[0])
+	delete(s.unleased, skus[0])
 	s.failures = 0
-}
-
-// wanted returns the keys of the SKUs' leases, those first that most orders want.
-func (b *batch) wanted() []string {
-	orders := map[string]int{}
-	for _, line := range b.lines() {
-		orders[strategy.Key(line.SKU)]++
-	}
-	return slices.SortedFunc(maps.Keys(orders), func(a, b string) int {
-		return cmp.Or(cmp.Compare(orders[b], orders[a]), cmp.Compare(a, b))
-	})
-}
-
-// fences returns the fences of the leases for the stock rows that this transaction has locked. If a row has the same or
-// a higher fence, its SKU is sold without a fence: another holder has the lease, or the lock's store has lost its data.
-func (l *leases) fences(levels order.Levels) map[string]int64 {
-	fences := map[string]int64{}
-	if l.held == nil {
-		return fences
-	}
-	for _, sku := range levels.SKUs {
-		if fence := l.held.Fence(strategy.Key(sku.Name)); fence > sku.Fence {
-			fences[sku.Name] = fence
-		}
-	}
-	return fences
 }
 
 // release releases the leases. It waits for LeaseWait at most; a slower release goes on in the background.

@@ -10,95 +10,97 @@ import (
 
 	"example.com/shop/internal/lock"
 	"example.com/shop/internal/order"
-	"example.com/shop/internal/stock"
 )
 
-// request is one call of Sell or End that waits for its answer.
+// request is one call of Sell, or one ending of a call of End, that waits for its answer.
 type request struct {
 	ctx    context.Context //nolint:containedctx // the caller's
-	draft  *order.Draft    // nil for a call of End
+	draft  order.Draft     // the order to place, or the order to end as it was last read
 	ending *order.Ending   // nil for a call of Sell
-	order  *order.Order    // of the draft or the ending
-	key    order.BuyerKey
-	ids    []string   // of the order, the payment and the buyer of a key: no two requests of a batch share one
-	answer chan error // capacity 1
-	since  time.Time  // when the request came
-	alone  bool       // its batch has waited in vain for a lock: the request gets a transaction of its own
-	tries  int        // how often it was served in a transaction of its own
-	turn   time.Time  // by which the queue behind is sorted
+	key    order.BuyerKey  // the idempotency key of the request; its Key is empty for none
+	ids    []string        // of the order, the payment and the buyer of a key: no two requests of a batch share one
 
-	fingerprint string // of the request
-	queue       *queue // in which the request waits, nil for none; the Seller's mu guards queue and leaves
-	leaves      bool   // the caller does not wait in another queue
+	answered chan answer // capacity 1
+	since    time.Time   // when the request came
+	alone    bool        // its batch has waited in vain for a lock: the request gets a transaction of its own
+	tries    int         // how often it was served in a transaction of its own
+	turn     time.Time   // by which the queue behind is sorted
 
-	// The last decision. If all are empty, the order is placed or ended.
-	refusal error          // the reason why it is not
-	used    *order.UsedKey // the use of its key by an earlier request
-	next    *queue         // the queue in which the request goes on waiting
+	// The Seller's mu guards both.
+	queue *queue // in which the request waits; nil for none
+	gone  bool   // the caller does not wait in another queue
 }
 
-// newRequest returns a request. The caller sets its draft or ending.
-func newRequest(ctx context.Context, o *order.Order, key, fingerprint string) *request {
+// answer is the answer to a request.
+type answer struct {
+	draft   order.Draft   // of a call of Sell
+	outcome order.Outcome // of a call of End, without its Err
+	err     error
+}
+
+func newRequest(ctx context.Context, d order.Draft, key string) *request {
 	r := &request{
-		ctx: ctx, order: o, key: order.BuyerKey{Buyer: o.Buyer, Key: key}, fingerprint: fingerprint,
-		ids: []string{o.ID}, answer: make(chan error, 1), since: time.Now(),
+		ctx: ctx, draft: d, key: order.BuyerKey{Buyer: d.Buyer, Key: key}, ids: []string{d.ID},
+		answered: make(chan answer, 1), since: time.Now(),
 	}
 	if key != "" {
-		r.ids = append(r.ids, o.Buyer)
+		r.ids = append(r.ids, d.Buyer)
 	}
 	return r
 }
 
-// kinds returns the kinds of movements that the request makes.
-func (r *request) kinds() []stock.Kind {
+// answer returns the answer to a request that has this decision, of a transaction with this error. A transaction that has
+// failed refuses no request.
+func (r *request) answer(d decision, outcome *order.Outcome, err error) answer {
 	switch {
-	case r.isFree():
-		return []stock.Kind{stock.Reserve, stock.Sell}
-	case r.draft != nil:
-		return []stock.Kind{stock.Reserve}
-	case r.ending.As == order.Paid:
-		return []stock.Kind{stock.Sell}
-	default:
-		return []stock.Kind{stock.Release}
-	}
-}
-
-// isFree reports whether the request places an order that costs nothing, and so is paid at once.
-func (r *request) isFree() bool { return r.draft != nil && r.draft.Status == order.Paid }
-
-// reset forgets the last decision.
-func (r *request) reset() {
-	r.refusal, r.used, r.next = nil, nil, nil
-	if r.ending != nil {
-		r.ending.Moved, r.ending.Now, r.ending.Payment.Refusal = false, "", ""
-	}
-}
-
-// reply answers a request by the last decision. err is the outcome of the transaction: if it has failed, its decisions
-// refuse no request.
-func (r *request) reply(err error) {
-	if r.ending != nil && (r.used != nil || r.refusal != nil) {
-		r.ending.Moved = false
-	}
-	switch {
-	case r.used != nil && r.draft != nil:
-		err = r.draft.Replay(*r.used)
-	case r.used != nil:
+	case d.replayed != nil && r.ending == nil:
+		err = r.draft.Replay(*d.replayed)
+	case d.replayed != nil:
 		err = order.ErrKeyTaken
-	case r.refusal != nil && err == nil:
-		err = r.refusal
-	case r.refusal != nil:
+	case d.refused != nil && err == nil:
+		err = d.refused
+	case d.refused != nil:
 		err = fmt.Errorf("%w: behind orders that failed", order.ErrBusy)
 	}
-	r.answer <- err
+	a := answer{draft: r.draft, err: err}
+	if outcome != nil {
+		a.outcome = *outcome
+		a.outcome.First = outcome.First && (err == nil || errors.Is(err, order.ErrUnknownOutcome))
+	}
+	return a
+}
+
+// await returns the answer to a request in a queue. Without an answer in time, the outcome is unknown, and the leader may
+// still decide the request.
+func (s *Seller) await(r *request) answer {
+	select {
+	case a := <-r.answered:
+		return a
+	case <-r.ctx.Done():
+	}
+	s.mu.Lock()
+	r.gone = true
+	if q := r.queue; q != nil {
+		q.requests = slices.DeleteFunc(q.requests, func(other *request) bool { return other == r })
+		r.queue = nil
+		r.answered <- answer{err: r.abandoned()}
+	}
+	s.mu.Unlock()
+	select { // a request in no queue is being decided
+	case a := <-r.answered:
+		return a
+	case <-time.After(leaveTime):
+		err := fmt.Errorf("%w: its transaction has not ended in time", order.ErrUnknownOutcome)
+		return answer{outcome: order.Outcome{First: true}, err: err} // perhaps
+	}
 }
 
 func (r *request) noWait() bool { return r.ending != nil && r.ending.NoWait }
 
 func (r *request) overdue() bool { return time.Since(r.since) > rowTimeout }
 
-// left returns the error for a request whose ctx has ended.
-func (r *request) left() error {
+// abandoned returns the error for a request whose ctx has ended.
+func (r *request) abandoned() error {
 	err := fmt.Errorf("queue of orders: %w: %w: %w", lock.ErrNotAcquired, r.ctx.Err(), context.Cause(r.ctx))
 	if errors.Is(err, context.DeadlineExceeded) {
 		return fmt.Errorf("%w: %w", lock.ErrTimeout, err)
@@ -142,9 +144,9 @@ func (q *queue) admitLocked(requests []*request) (admitted []*request) {
 	for _, r := range requests {
 		switch r.queue = nil; {
 		case q.closed:
-			r.answer <- errClosed
-		case r.leaves:
-			r.answer <- r.left()
+			r.answered <- answer{err: errClosed}
+		case r.gone:
+			r.answered <- answer{err: r.abandoned()}
 		default:
 			r.queue = q
 			admitted = append(admitted, r)
@@ -187,8 +189,8 @@ func (q *queue) take() (batch []*request) {
 	}
 	q.requests = slices.DeleteFunc(q.requests, func(r *request) bool {
 		if q == &q.seller.behind && r.overdue() && (r.tries > 0 || !r.alone || len(q.seller.lockedSKUs(r)) > 0) {
-			r.queue, r.refusal = nil, cmp.Or(r.refusal, order.ErrLocked)
-			r.reply(nil)
+			r.queue = nil
+			r.answered <- answer{err: order.ErrLocked}
 			return true
 		}
 		if lines >= maxLines || slices.ContainsFunc(r.ids, func(id string) bool { return seen[id] }) {
@@ -197,7 +199,7 @@ func (q *queue) take() (batch []*request) {
 		for _, id := range r.ids {
 			seen[id] = true
 		}
-		lines += cmp.Or(len(r.order.Lines), unreadLines)
+		lines += cmp.Or(len(r.draft.Lines), unreadLines)
 		batch = append(batch, r)
 		r.queue = nil
 		return true

@@ -1,6 +1,7 @@
 package batch
 
 import (
+	"cmp"
 	"context"
 	"maps"
 	"slices"
@@ -16,15 +17,13 @@ func (s *Seller) Sell(ctx context.Context, d *order.Draft) error {
 	if err := order.Pause(ctx, d.Think); err != nil {
 		return err
 	}
-	draft := *d // the leader may still write to it when the caller has left
-	r := newRequest(ctx, &draft.Order, d.Key, d.Fingerprint)
-	r.draft = &draft
+	r := newRequest(ctx, *d, d.Key)
 	s.queueOf(r).join(r)
-	answered, err := s.await(r)
-	if answered {
-		*d = draft
+	a := s.await(r)
+	if a.err == nil {
+		*d = a.draft
 	}
-	return err
+	return a.err
 }
 
 // queueOf returns the queue in which an order waits to be placed.
@@ -32,7 +31,7 @@ func (s *Seller) queueOf(r *request) *queue {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	q := &s.selling
-	for _, line := range r.order.Lines {
+	for _, line := range r.draft.Lines {
 		switch sku, known := s.known[line.SKU]; {
 		case known && sku.Available == 0:
 			return &s.soldOut
@@ -43,110 +42,217 @@ func (s *Seller) queueOf(r *request) *queue {
 	return q
 }
 
-func (s *Seller) sell(buyers []*request) { s.sellUnder(s.Locker, buyers) }
+func (s *Seller) sell(requests []*request) { s.sellUnder(s.Locker, requests) }
 
-// sellUnder decides the orders of the buyers, and places those that can be placed, in one transaction, under leases of the
-// locker, if there is one.
-func (s *Seller) sellUnder(locker strategy.Locker, buyers []*request) {
-	ctx, cancel := s.context(buyers)
+// sellUnder decides the orders of the requests, and places those that can be placed, in one transaction, under leases of
+// the locker, if there is one.
+func (s *Seller) sellUnder(locker strategy.Locker, requests []*request) {
+	ctx, cancel := s.context(requests)
 	defer cancel()
 	leases := &leases{seller: s, locker: locker, ctx: ctx}
 	defer leases.release() // after the answers
-	s.guard(buyers, func([]*request) error {
-		b, err := s.inTx(ctx, buyers, func(tx order.Tx, b *batch) error { return s.place(tx, b, leases) }) //nolint:contextcheck // leases have it
+	s.serve(requests, func() (*batch, error) {
+		b, err := s.inTx(ctx, requests, func(tx order.Tx, b *batch) error { return s.place(tx, b, leases) }) //nolint:contextcheck // leases have it
 		if err == nil && len(b.requests) > 0 && s.OnBatch != nil {
 			s.OnBatch(len(b.requests))
 		}
-		return err
+		return b, err
 	})
 }
 
-// place is one attempt of the transaction. The instances queue for the leases, so place first writes the orders, whose
-// rows no other transaction waits for. It predicts the orders by the last known terms of the SKUs, and mends them later
-// if the terms have changed.
+// batch is one attempt of a transaction. A step of the attempt decides a request, or leaves it to the steps that follow.
+type batch struct {
+	requests  []*request                  // not decided so far; in the end, their orders are placed or end
+	decisions map[*request]decision       // about all other requests
+	outcomes  map[*request]*order.Outcome // of the requests to end an order
+
+	claimed        []*request    // whose keys this attempt has written
+	levels         order.Levels  // of the locked rows; each decided order changes them
+	lockedByOthers []string      // SKUs whose row another transaction has locked
+	ahead          time.Duration // by which the database's clock is ahead of this process's
+}
+
+// newBatch returns an attempt in which nothing is decided.
+func newBatch(requests []*request) *batch {
+	return &batch{requests: slices.Clone(requests), decisions: map[*request]decision{}, outcomes: map[*request]*order.Outcome{}}
+}
+
+// decision is what a step decides about a request. At most one field is set; the zero value leaves the request in the batch.
+type decision struct {
+	refused   error          // why the order is not placed or does not end
+	replayed  *order.UsedKey // an earlier request has used the key
+	unchanged bool           // the order does not end: its status is the answer
+	waits     *queue         // where the request waits, as for a row that another transaction has locked
+}
+
+// decide asks a step about each request of the batch. Requests with a decision leave the batch.
+func (b *batch) decide(step func(*request) decision) {
+	b.requests = slices.DeleteFunc(b.requests, func(r *request) bool {
+		d := step(r)
+		if d == (decision{}) {
+			return false
+		}
+		b.decisions[r] = d
+		return true
+	})
+}
+
+// place is one attempt of the transaction that places orders. The instances queue for the leases, so place first writes
+// the orders, whose rows no other transaction waits for. It predicts the orders by the last known terms of the SKUs, and
+// mends them later if the terms have changed.
 func (s *Seller) place(tx order.Tx, b *batch, leases *leases) error {
-	if err := s.lockBuyers(tx, b); err != nil {
+	// Lock the buyers, count their pending orders, and claim the keys.
+	err := s.lockBuyers(tx, b)
+	if err != nil {
 		return err
 	}
 	limits := order.Limits{MaxOpen: s.MaxOpen}
-	if err := limits.CountOpen(tx, order.Map(b.requests, func(r *request) string { return r.key.Buyer })...); err != nil {
-		return err
+	if s.MaxOpen > 0 {
+		if limits.Open, err = tx.Open(b.buyers()...); err != nil {
+			return err
+		}
 	}
-
 	if err := b.claimKeys(tx); err != nil {
 		return err
 	}
 
-	recalled := s.recall(b.skus())
-	if err := tx.Insert(b.predict(recalled, limits)...); err != nil {
+	// Write the orders, as the remembered levels predict them.
+	remembered := s.remembered(b.skus())
+	predicted := b.predict(remembered, limits)
+	if err := tx.Insert(predicted...); err != nil {
 		return err
 	}
-	leases.acquire(b)
-	if err := s.lockRows(tx, b, all); err != nil {
+
+	// Take the leases, lock the rows, and decide by them.
+	leases.acquire(b.byDemand())
+	if err := s.lockRows(tx, b); err != nil {
 		return err
 	}
 	// If the predicted time is less than a second off, it stays: otherwise every order would have to be mended.
-	if b.levels.At.Sub(recalled.At).Abs() < time.Second {
-		b.levels.At = recalled.At
+	if b.levels.At.Sub(remembered.At).Abs() < time.Second {
+		b.levels.At = remembered.At
 	}
-	if err := s.lockBought(tx, b, &limits, all); err != nil {
+	if limits.Bought, err = s.lockBought(tx, b); err != nil {
 		return err
 	}
-	b.decide(limits)
+	b.decide(func(r *request) decision { return b.decideOrder(r, limits) })
 
-	// The orders that are left are placed.
+	// The orders that are left are placed, under the fences of the leases. If a row has the same or a higher fence, another
+	// holder has the lease, or the lock's store has lost its data: this SKU is sold without a fence.
 	if len(b.requests) == 0 {
 		return order.ErrNothing
 	}
-	if err := b.undo(tx); err != nil {
+	fences := map[string]int64{}
+	if leases.held != nil {
+		for _, sku := range b.levels.SKUs {
+			if fence := leases.held.Fence(strategy.Key(sku.Name)); fence > sku.Fence {
+				fences[sku.Name] = fence
+			}
+		}
+	}
+	if err := b.freeKeys(tx); err != nil {
 		return err
 	}
-	wrong, missing := b.mend()
+	wrong, missing := b.mend(predicted)
 	if err := tx.Delete(wrong...); err != nil {
 		return err
 	}
 	if err := tx.Insert(missing...); err != nil {
 		return err
 	}
-	b.fences = leases.fences(b.levels)
 	// The rows are locked, the units are available, and the fences are higher: Move changes all rows.
-	if err := tx.Move(b.movements(b.levels.At)...); err != nil {
+	if err := tx.Move(b.movements(fences, b.levels.At)...); err != nil {
 		return err
 	}
-	free := b.where((*request).isFree)
-	if _, _, err := tx.RecordPayments(order.Map(free.orders(), order.Order.OwnPayment)...); err != nil {
+	var free []order.Payment
+	for _, o := range b.orders(all) {
+		if o.Status == order.Paid {
+			free = append(free, o.OwnPayment())
+		}
+	}
+	if _, _, err := tx.RecordPayments(free...); err != nil {
 		return err
 	}
-	return tx.AddBought(b.levels.Limited(1, b.orders()...))
+	return tx.AddBought(b.levels.Limited(1, b.orders(all)...))
 }
 
-// predict returns the orders as these levels would place them. The levels may be outdated, and may lack SKUs.
-func (b *batch) predict(levels order.Levels, limits order.Limits) (orders []order.Order) {
-	b.early = map[string]order.Order{}
+// lockBuyers locks the rows of the buyers of requests with a key. So only one transaction at a time places orders of a
+// buyer: it can count the buyer's pending orders, and its INSERT of a key waits for no other transaction. If another
+// transaction has locked the row, the request waits in the queue behind.
+func (s *Seller) lockBuyers(tx order.Tx, b *batch) error {
+	others, err := tx.LockBuyers(b.buyers()...)
+	b.decide(func(r *request) decision {
+		if r.key.Key != "" && slices.Contains(others, r.key.Buyer) {
+			return decision{waits: &s.behind}
+		}
+		return decision{}
+	})
+	return err
+}
+
+// buyers returns the buyers of requests with a key.
+func (b *batch) buyers() (buyers []string) {
 	for _, r := range b.requests {
-		if r.draft.Price(levels) == nil && limits.TooManyOpen(r.draft.Order) == nil {
-			b.early[r.draft.ID] = r.draft.Order
-			orders = append(orders, r.draft.Order)
+		if r.key.Key != "" {
+			buyers = append(buyers, r.key.Buyer)
 		}
 	}
-	return orders
+	return buyers
 }
 
-// mend compares predicted orders with decided ones. It returns the ids of the orders to delete, and the orders to write.
-func (b *batch) mend() (wrong []string, missing []order.Order) {
-	for _, o := range b.orders() {
-		early, written := b.early[o.ID]
-		if written && early.CreatedAt.Equal(o.CreatedAt) && slices.Equal(early.Lines, o.Lines) {
-			delete(b.early, o.ID)
-		} else {
-			missing = append(missing, o)
+// claimKeys claims the keys of the requests. A request whose key is already on record is replayed.
+func (b *batch) claimKeys(tx order.Tx) error {
+	var claims []order.UsedKey
+	for _, r := range b.requests {
+		if r.key.Key != "" {
+			keyed := order.Order{ID: r.draft.ID, Buyer: r.key.Buyer, Key: r.key.Key}
+			claims = append(claims, order.UsedKey{Order: keyed, Fingerprint: r.draft.Fingerprint})
 		}
 	}
-	return slices.Sorted(maps.Keys(b.early)), missing
+	taken, err := tx.ClaimKeys(claims...)
+	b.decide(func(r *request) decision {
+		if used, known := taken[r.key]; known {
+			return decision{replayed: &used}
+		}
+		if r.key.Key != "" {
+			b.claimed = append(b.claimed, r)
+		}
+		return decision{}
+	})
+	return err
 }
 
-// recall returns the remembered levels of the SKUs, and an estimate of the database's time.
-func (s *Seller) recall(skus []string) order.Levels {
+// skus returns the SKUs whose units the batch moves, sorted.
+func (b *batch) skus() (names []string) {
+	for _, r := range b.requests {
+		if len(b.kinds(r)) > 0 {
+			for _, line := range r.draft.Lines {
+				names = append(names, line.SKU)
+			}
+		}
+	}
+	slices.Sort(names)
+	return slices.Compact(names)
+}
+
+// kinds returns the kinds of the movements that a request makes. A free order is sold at once.
+func (b *batch) kinds(r *request) []stock.Kind {
+	switch ending := r.ending; {
+	case ending == nil && r.draft.Status == order.Paid:
+		return []stock.Kind{stock.Reserve, stock.Sell}
+	case ending == nil:
+		return []stock.Kind{stock.Reserve}
+	case !b.outcomes[r].First:
+		return nil
+	case ending.As == order.Paid:
+		return []stock.Kind{stock.Sell}
+	default:
+		return []stock.Kind{stock.Release}
+	}
+}
+
+// remembered returns the last known levels of the SKUs, and an estimate of the database's time.
+func (s *Seller) remembered(skus []string) order.Levels {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	levels := order.Levels{SKUs: map[string]stock.SKU{}, At: time.Now().Add(s.ahead).UTC().Truncate(time.Microsecond)}
@@ -158,56 +264,191 @@ func (s *Seller) recall(skus []string) order.Levels {
 	return levels
 }
 
-// decide refuses the orders that cannot be placed. Each order takes its units before the orders behind it are decided.
-func (b *batch) decide(limits order.Limits) {
-	b.keep(func(r *request) bool {
-		r.refusal = b.refusal(r, limits)
-		if r.refusal == nil {
-			b.move(r)
+// predict returns the orders as these levels would place them. The levels may be outdated, and may lack SKUs.
+func (b *batch) predict(levels order.Levels, limits order.Limits) (orders []order.Order) {
+	for _, r := range b.requests {
+		if r.draft.Price(levels) == nil && limits.TooManyOpen(r.draft.Order) == nil {
+			orders = append(orders, r.draft.Order)
 		}
-		return r.refusal == nil
+	}
+	return orders
+}
+
+// byDemand returns the SKUs, those first that most orders want.
+func (b *batch) byDemand() []string {
+	orders := map[string]int{}
+	for _, r := range b.requests {
+		for _, line := range r.draft.Lines {
+			orders[line.SKU]++
+		}
+	}
+	return slices.SortedFunc(maps.Keys(orders), func(x, y string) int {
+		return cmp.Or(cmp.Compare(orders[y], orders[x]), cmp.Compare(x, y))
 	})
 }
 
-// refusal prices the order by the locked rows, and returns the reason if the order cannot be placed.
-func (b *batch) refusal(r *request, limits order.Limits) error {
-	if r.ctx.Err() != nil {
-		return r.left() // the client may have been refused by another instance meanwhile
-	}
-	if err := b.levels.Cover(r.draft); err != nil {
+// lockRows locks and reads the rows of the SKUs whose units the batch moves. If another transaction keeps a row locked, the
+// request waits in the queue behind, where one request at a time tries the row.
+func (s *Seller) lockRows(tx order.Tx, b *batch) (err error) {
+	s.mu.Lock()
+	b.decide(func(r *request) decision {
+		if len(b.kinds(r)) > 0 && !r.alone && len(s.lockedSKUs(r)) > 0 {
+			return decision{waits: &s.behind}
+		}
+		return decision{}
+	})
+	s.mu.Unlock()
+	wanted := b.skus()
+	b.levels, err = tx.TryLevels(wanted, s.Patience)
+	if err != nil {
 		return err
 	}
-	if err := r.draft.Price(b.levels); err != nil {
-		return err
-	}
-	return limits.Over(r.draft.Order)
+	b.ahead = time.Until(b.levels.At)
+	b.lockedByOthers = slices.DeleteFunc(wanted, func(sku string) bool { _, ours := b.levels.SKUs[sku]; return ours })
+	b.decide(func(r *request) decision {
+		isLocked := func(sku string) bool { return slices.Contains(b.lockedByOthers, sku) }
+		if len(b.kinds(r)) > 0 && slices.ContainsFunc(r.draft.SKUs(), isLocked) {
+			return decision{waits: &s.behind}
+		}
+		return decision{}
+	})
+	return nil
 }
 
-// refuse answers the buyers of SKUs that were sold out. If units are available again, and the key is not on record, the
-// request moves to the queue selling.
-//
-// refuse reads the stock before the keys: if an earlier request of a buyer took the last units, its key is on record.
-func (s *Seller) refuse(buyers []*request) error {
-	ctx, cancel := s.context(buyers)
-	defer cancel()
-	b := &batch{requests: slices.Clone(buyers)}
-	levels, err := s.Store.Levels(ctx, b.lines()...)
-	if err != nil {
-		return err
-	}
-	keys, err := s.Store.UsedKeys(ctx, order.Map(b.requests, func(r *request) order.BuyerKey { return r.key })...)
-	if err != nil {
-		return err
-	}
-	for _, r := range buyers {
-		if used, known := keys[r.key]; known {
-			r.used = &used
-		} else if r.refusal = levels.Cover(r.draft); r.refusal == nil {
-			r.next = &s.selling
+// lockBought locks and counts what the buyers have bought of SKUs with a limit. The sale of a reserved order leaves these
+// counts as they are. If another transaction has locked a count, the request waits in the queue behind.
+func (s *Seller) lockBought(tx order.Tx, b *batch) (bought map[order.BuyerSKU]int64, err error) {
+	counts := func(r *request) bool { kinds := b.kinds(r); return len(kinds) > 0 && kinds[0] != stock.Sell }
+	limited := b.levels.Limited(1, b.orders(counts)...)
+	bought, others, err := tx.LockBought(slices.Collect(maps.Keys(limited))...)
+	b.decide(func(r *request) decision {
+		isLocked := func(o order.BuyerSKU) bool { return o.Buyer == r.draft.Buyer && slices.Contains(r.draft.SKUs(), o.SKU) }
+		if counts(r) && slices.ContainsFunc(others, isLocked) {
+			return decision{waits: &s.behind}
+		}
+		return decision{}
+	})
+	return bought, err
+}
+
+// orders returns the orders of the requests for which is returns true.
+func (b *batch) orders(is func(*request) bool) (orders []order.Order) {
+	for _, r := range b.requests {
+		if is(r) {
+			orders = append(orders, r.draft.Order)
 		}
 	}
+	return orders
+}
+
+// decideOrder prices the order by the locked rows. If the order can be placed, it takes its units before the orders behind
+// it are decided.
+func (b *batch) decideOrder(r *request, limits order.Limits) decision {
+	if r.ctx.Err() != nil {
+		return decision{refused: r.abandoned()} // the client may have been refused by another instance meanwhile
+	}
+	if err := b.levels.Cover(&r.draft); err != nil {
+		return decision{refused: err}
+	}
+	if err := r.draft.Price(b.levels); err != nil {
+		return decision{refused: err}
+	}
+	if err := limits.Over(r.draft.Order, b.levels); err != nil {
+		return decision{refused: err}
+	}
+	b.apply(r)
+	return decision{}
+}
+
+// apply changes the levels of the batch by the movements of the request.
+func (b *batch) apply(r *request) {
+	for _, kind := range b.kinds(r) {
+		for _, line := range r.draft.Lines {
+			sku, change := b.levels.SKUs[line.SKU], kind.Change(line.Units)
+			sku.Available += change.Available
+			sku.Reserved += change.Reserved
+			b.levels.SKUs[line.SKU] = sku
+		}
+	}
+}
+
+// freeKeys deletes the keys of requests that were decided since they were claimed.
+func (b *batch) freeKeys(tx order.Tx) error {
+	var keys []order.BuyerKey
+	for _, r := range b.claimed {
+		if _, decided := b.decisions[r]; decided {
+			keys = append(keys, r.key)
+		}
+	}
+	return tx.FreeKeys(keys...)
+}
+
+// mend compares the predicted orders, which are written, with the decided ones. It returns the ids of the orders to delete,
+// and the orders to write.
+func (b *batch) mend(predicted []order.Order) (wrong []string, missing []order.Order) {
+	written := map[string]order.Order{}
+	for _, o := range predicted {
+		written[o.ID] = o
+	}
+	for _, r := range b.requests {
+		o, p := r.draft.Order, written[r.draft.ID]
+		if p.CreatedAt.Equal(o.CreatedAt) && slices.Equal(p.Lines, o.Lines) {
+			delete(written, o.ID)
+		} else {
+			missing = append(missing, o)
+		}
+	}
+	return slices.Sorted(maps.Keys(written)), missing
+}
+
+func all(*request) bool { return true }
+
+// movements returns the rows of the ledger.
+func (b *batch) movements(fences map[string]int64, at time.Time) (all []stock.Movement) {
+	for _, r := range b.requests {
+		for _, kind := range b.kinds(r) {
+			all = append(all, r.draft.Movements(kind, fences, at)...)
+		}
+	}
+	return all
+}
+
+// refuseSoldOut answers the buyers of SKUs that were sold out. If units are available again, and the key is not on record, the
+// request moves to the queue selling.
+//
+// It reads the stock before the keys: if an earlier request of a buyer took the last units, its key is on record.
+func (s *Seller) refuseSoldOut(requests []*request) {
+	s.serve(requests, func() (*batch, error) { return s.decideByStock(requests) })
+}
+
+func (s *Seller) decideByStock(requests []*request) (*batch, error) {
+	ctx, cancel := s.context(requests)
+	defer cancel()
+	b := newBatch(requests)
+	var lines []order.Line
+	var used []order.BuyerKey
+	for _, r := range requests {
+		lines, used = append(lines, r.draft.Lines...), append(used, r.key)
+	}
+	levels, err := s.Store.Levels(ctx, lines...)
+	if err != nil {
+		return b, err
+	}
+	keys, err := s.Store.UsedKeys(ctx, used...)
+	if err != nil {
+		return b, err
+	}
+	b.decide(func(r *request) decision {
+		if used, known := keys[r.key]; known {
+			return decision{replayed: &used}
+		}
+		if err := levels.Cover(&r.draft); err != nil {
+			return decision{refused: err}
+		}
+		return decision{waits: &s.selling}
+	})
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	maps.Copy(s.known, levels.SKUs)
-	return nil
+	return b, nil
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"math/rand/v2"
 	"slices"
 	"time"
@@ -90,21 +91,24 @@ func take(tx order.Tx, mode stock.TakeMode, d *order.Draft, levels order.Levels,
 // insert checks the limits of the order's buyer, writes the order with its lines, and appends its movements to the
 // ledger. The fences of leases, which may be nil, are recorded in the movements. A free order is sold at once.
 func (s Shop) insert(tx order.Tx, d *order.Draft, levels order.Levels, leases Leases) error {
-	limits := order.Limits{MaxOpen: s.MaxOpen}
-	if err := limits.CountOpen(tx, d.Buyer); err != nil {
-		return err
+	limits, limited := order.Limits{MaxOpen: s.MaxOpen}, levels.Limited(1, d.Order)
+	var err error
+	if s.MaxOpen > 0 {
+		if limits.Open, err = tx.Open(d.Buyer); err != nil {
+			return err
+		}
 	}
-	others, err := limits.LockBought(tx, levels, d.Order)
-	if err != nil {
+	var others []order.BuyerSKU
+	if limits.Bought, others, err = tx.LockBought(slices.Collect(maps.Keys(limited))...); err != nil {
 		return err
 	}
 	if len(others) > 0 {
 		return order.ErrLocked
 	}
-	if err := limits.Over(d.Order); err != nil {
+	if err := limits.Over(d.Order, levels); err != nil {
 		return err
 	}
-	if err := tx.AddBought(levels.Limited(1, d.Order)); err != nil {
+	if err := tx.AddBought(limited); err != nil {
 		return err
 	}
 	if err := tx.Insert(d.Order); err != nil {
