@@ -138,11 +138,12 @@ func (p *Parts) openOrders(ctx context.Context) (err error) {
 	} else {
 		p.Seller = p.NewSeller("lanes", p.Locker)
 	}
-	by := strategy.New(p.Strategy, p.Shop, p.Seller, p.Locker)
+	by, err := strategy.New(p.Strategy, p.Shop, p.Seller, p.Locker)
 	if other := p.hooks.Strategy; other != nil {
-		if by, err = other(ctx, p); err != nil {
-			return err
-		}
+		by, err = other(ctx, p)
+	}
+	if err != nil {
+		return err
 	}
 	p.orders = order.New(order.Config{
 		Store:     p.Database,

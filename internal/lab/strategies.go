@@ -56,11 +56,11 @@ func Offers(p Parts, missing map[string]string) []Offer {
 		o := &all[i]
 		o.LockEnds, o.Reason = lockEnds(o.Lock), missing[o.Name]
 		o.Available = o.Reason == ""
-		if slices.Contains(strategy.Names(), o.Name) {
-			o.Strategy = strategy.New(o.Name, p.Shop, o.Strategy, p.Lockers[strategy.SharedLock])
-		} else {
-			o.Strategy = order.Replaying{Store: p.Shop.Store, Next: o.Strategy}
+		shops, err := strategy.New(o.Name, p.Shop, o.Strategy, p.Lockers[strategy.SharedLock])
+		if err != nil { // a strategy of the lab alone
+			shops = order.Replaying{Store: p.Shop.Store, Next: o.Strategy}
 		}
+		o.Strategy = shops
 	}
 	return all
 }

@@ -2,6 +2,8 @@ package strategy
 
 import (
 	"embed"
+	"fmt"
+	"strings"
 
 	"example.com/shop/internal/order"
 )
@@ -21,12 +23,21 @@ func Names() []string {
 
 // New returns the strategy with one of these names. seller, of package batch, is lanes if it has a Locker, and batch if it
 // has none; locker takes the lock that all instances share.
-func New(name string, shop Shop, seller order.Strategy, locker Locker) order.Strategy {
-	next, single := map[string]order.Strategy{
-		"redis": Redis{shop, locker}, "conditional": Conditional{shop}, "optimistic": Optimistic{shop}, "for-update": ForUpdate{shop},
-	}[name]
-	if !single {
-		return seller // which replays by itself
+func New(name string, shop Shop, seller order.Strategy, locker Locker) (order.Strategy, error) {
+	var next order.Strategy
+	switch name {
+	case "lanes", "batch":
+		return seller, nil // which replays by itself
+	case "redis":
+		next = Redis{shop, locker}
+	case "conditional":
+		next = Conditional{shop}
+	case "optimistic":
+		next = Optimistic{shop}
+	case "for-update":
+		next = ForUpdate{shop}
+	default:
+		return nil, fmt.Errorf("strategy %.80q: want one of %s", name, strings.Join(Names(), ", "))
 	}
-	return order.Replaying{Store: shop.Store, Next: next}
+	return order.Replaying{Store: shop.Store, Next: next}, nil
 }
