@@ -9,7 +9,6 @@ import (
 	"github.com/dustin/go-humanize/english"
 
 	"example.com/shop/internal/app"
-	"example.com/shop/internal/httpapi"
 	"example.com/shop/internal/stock"
 	"example.com/shop/internal/store"
 )
@@ -61,7 +60,8 @@ func (a *auditCommand) Run(ctx context.Context, p *program) error {
 }
 
 func (a *auditCommand) asJSON(ctx context.Context, database *store.Store) (ok bool, err error) {
-	report, err := httpapi.Audit(ctx, database, a.SKU)
+	report := stock.NewReport()
+	err = database.Audit(ctx, a.SKU, report.AddAccount, report.AddDifference)
 	if err != nil {
 		return false, err
 	}

@@ -9,10 +9,10 @@ import (
 	"sync"
 	"time"
 
-	"example.com/shop/internal/httpapi"
 	"example.com/shop/internal/lock"
 	"example.com/shop/internal/observe"
 	"example.com/shop/internal/order"
+	"example.com/shop/internal/stock"
 )
 
 // job is work for one instance at a time. Two at once, as after a lost lease, do no harm: each job is idempotent.
@@ -100,7 +100,8 @@ func (p *Parts) audit(ctx context.Context) (differences int, err error) {
 	ctx, cancel := context.WithTimeout(ctx, time.Hour)
 	defer cancel()
 	began, log := time.Now(), p.log.With("job", reconcileJob)
-	report, err := httpapi.Audit(ctx, p.Database, "")
+	report := stock.NewReport()
+	err = p.Database.Audit(ctx, "", report.AddAccount, report.AddDifference)
 	for _, d := range report.Differences[:min(20, len(report.Differences))] {
 		log.Error("accounts differ", "invariant", d.Invariant, "sku", d.SKU, "order_id", d.OrderID, "detail", d.Detail)
 	}

@@ -268,7 +268,8 @@ func (s *shop) wantLevel(t testing.TB, name string, want stock.Level) {
 	if err != nil || sku.Level != want {
 		t.Errorf("%s: got level %v, %v, want %v", name, sku.Level, err, want)
 	}
-	if report, err := httpapi.Audit(t.Context(), s.db, ""); err != nil || !report.OK {
+	report := stock.NewReport()
+	if err := s.db.Audit(t.Context(), "", report.AddAccount, report.AddDifference); err != nil || !report.OK {
 		t.Errorf("got differences %+v, %v, want none", report.Differences, err)
 	}
 }

@@ -97,3 +97,49 @@ func (a Account) Check() []Difference {
 	}
 	return found
 }
+
+// Report is the JSON of an audit, both in the API and for `shop audit --json`. NewReport returns an empty one; the functions
+// of a store's Audit add to it.
+type Report struct {
+	OK          bool              `json:"ok"`
+	SKUs        []ReportedAccount `json:"skus"`
+	Differences []Difference      `json:"differences"`
+	Truncated   bool              `json:"truncated"` // there are more SKUs or differences than are listed
+
+	Compared, Found int `json:"-"` // the numbers of SKUs and differences, listed or not
+}
+
+// ReportedAccount is the JSON of an Account.
+type ReportedAccount struct {
+	Account
+	Oversold int64 `json:"oversold"`
+}
+
+// maxReport is the number of SKUs, and of differences, that a report lists at most.
+const maxReport = 1_000
+
+// NewReport returns a report without differences.
+func NewReport() *Report {
+	return &Report{OK: true, SKUs: []ReportedAccount{}, Differences: []Difference{}}
+}
+
+// AddAccount adds a SKU to the report. The error is nil.
+func (r *Report) AddAccount(a Account) error {
+	if r.Compared++; r.Compared > maxReport {
+		r.Truncated = true
+		return nil
+	}
+	r.SKUs = append(r.SKUs, ReportedAccount{a, a.Oversold()})
+	return nil
+}
+
+// AddDifference adds a difference to the report, which is then not OK. The error is nil.
+func (r *Report) AddDifference(d Difference) error {
+	r.OK = false
+	if r.Found++; r.Found > maxReport {
+		r.Truncated = true
+		return nil
+	}
+	r.Differences = append(r.Differences, d)
+	return nil
+}
