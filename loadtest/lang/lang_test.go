@@ -76,44 +76,25 @@ func shown(t *testing.T) map[string][]string {
 
 const textOf = `lang\.Text\([\w.()]+, ` + literal
 
-// Each text has a translation, with the same values, and each translation a text.
+// Each text has a translation, with the same values.
 func TestChinese(t *testing.T) {
 	t.Parallel()
 	var chinese map[string]string
 	if err := json.Unmarshal(lang.Chinese, &chinese); err != nil {
 		t.Fatal(err)
 	}
-	used := map[string]bool{ // what servers and the recorder answer
-		"201: order placed": true, "409: sold out": true, "409: order has expired": true, "503: lock lost": true, "503: database busy": true,
-		"lock held": true, "lock contended": true, "lock lost": true, "held by another": true, "released": true, "read": true,
-	}
 	for where, texts := range shown(t) {
 		if len(texts) < 2 {
 			t.Errorf("%s: got %d texts, want some", where, len(texts))
 		}
 		for _, text := range texts {
-			if used[text] = true; chinese[text] == "" {
+			if chinese[text] == "" {
 				t.Errorf("%s: no translation of %q", where, text)
 			}
 		}
 	}
-	sources := slices.Concat(found(t, "loadtest/*.go", literal), found(t, "loadtest/*/*.go", literal), found(t, "internal/lab/*.go", literal),
-		found(t, "internal/stock/*.go", literal), found(t, "loadtest/web/static/*.js", literal), found(t, "loadtest/web/html/*.html", `}([^<>{}]+){`))
-	for _, text := range sources {
-		what, _, _ := strings.Cut(text, ": ")
-		used[text], used[what], used[strings.TrimSuffix(text, " at ")] = true, true, true
-	}
-	all := strings.Join(sources, "\n")
-	putTogether := func(english string) bool { // from words and numbers
-		words := regexp.MustCompile(`[a-z]{2,}( [a-z]+)*`).FindAllString(english, -1)
-		return regexp.MustCompile(`\{n\}|\b1 `).MatchString(english) &&
-			slices.ContainsFunc(words, func(some string) bool { return strings.Contains(all, strings.TrimSuffix(some, "s")) })
-	}
 	values := regexp.MustCompile(`%[a-z]|\{\w+\}`)
 	for english, translated := range chinese {
-		if !used[english] && !putTogether(english) {
-			t.Errorf("nothing shows %q", english)
-		}
 		want, got := values.FindAllString(english, -1), values.FindAllString(translated, -1)
 		if strings.Contains(english, "{") { // by name
 			want, got = slices.Compact(slices.Sorted(slices.Values(want))), slices.Compact(slices.Sorted(slices.Values(got)))
