@@ -157,8 +157,8 @@ func TestCommand_withoutLease(t *testing.T) {
 	}
 }
 
-// There is a lesson for each wrong strategy of the shop, and its remedy is a right one. A name that cannot be played is
-// an error.
+// "Each is a strategy of this repository": there is a lesson for each wrong strategy of the shop, and its remedy is a right
+// one. A name that cannot be played is an error.
 func TestLessons(t *testing.T) {
 	t.Parallel()
 	player := newPlayer(t, shops.Servers{})
