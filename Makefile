@@ -1,6 +1,6 @@
 # Daily commands. `make` alone lists them.
 .DEFAULT_GOAL := help
-.PHONY: help run lab demo test race integration lint bench bench-shop audit-million fuzz
+.PHONY: help run lab demo test race integration lint bench bench-shop fuzz
 
 help: ## list these targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | column -t -s "$$(printf '\t')"
@@ -31,9 +31,6 @@ bench: ## the lock alone: one goroutine, many keys, one hot key
 
 bench-shop: ## orders per second over HTTP by each strategy, three shops; FLAGS='--database mysql', '--help'
 	go run ./loadtest bench $(FLAGS)
-
-audit-million: ## time and memory of shop audit on 1,000,000 orders, in SQLite and MySQL
-	go test -count=1 -v -timeout 30m -run TestAudit_size ./cmd/shop -args -audit-orders=1000000
 
 fuzz: ## each fuzz target for a minute: order body, idempotency key, cursor, token and names of locks
 	.ci/fuzz 1m
