@@ -25,6 +25,7 @@ const (
 func TestServer_badHTTP(t *testing.T) {
 	shop := start(t, embedded(t, 5))
 	buyIt := order + as(t, "ann") + "\r\n"
+	kilobyte := "400\r\n" + strings.Repeat(" ", 1024) + "\r\n"
 	for name, c := range map[string]struct {
 		request string
 		status  int
@@ -38,7 +39,7 @@ func TestServer_badHTTP(t *testing.T) {
 		"length of 9 exabytes":    {buyIt + "Content-Length: 9223372036854775807\r\n\r\n" + strings.Repeat(" ", 70_000), 413, "too-large"},
 		"shorter than its length": {buyIt + "Content-Length: 1000\r\n\r\n{\"lines\":[", 400, "malformed"},
 		"no body":                 {buyIt + "\r\n", 400, "malformed"},
-		"chunked oversize":        {buyIt + "Transfer-Encoding: chunked\r\n\r\n" + strings.Repeat("400\r\n"+strings.Repeat(" ", 1024)+"\r\n", 100) + "0\r\n\r\n", 413, "too-large"},
+		"chunked oversize":        {buyIt + "Transfer-Encoding: chunked\r\n\r\n" + strings.Repeat(kilobyte, 100) + "0\r\n\r\n", 413, "too-large"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			status, body := send(t, shop, c.request)

@@ -62,42 +62,30 @@ func TestBadBodies(t *testing.T) { //nolint:tparallel // the rows are compared a
 	rows := s.rows(t)
 	table := map[string][]string{
 		"400 malformed": {
-			"", " \n\t", "sku=mug&quantity=1", "<order/>", `{"lines":[{"sku":"mug","quan`, `{"lines":[]`, goodOrder + "x", goodOrder + "}",
-			goodOrder + goodOrder, "[" + goodOrder + "]", "null", `"lines"`, "1", "true", "NaN", "\ufeff" + goodOrder, "\xff\xfe{\x00}\x00",
-			"{\"lines\":[{\"sku\":\"m\x00g\",\"quantity\":1}]}",
-			"{\"lines\":[{\"sku\":\"m\tg\",\"quantity\":1}]}",
-			"{\"lines\":\x0b[]}", "\x1f\x8b\x08\x00\x00\x00\x00\x00\x00\x03",
-			`{"lines":[{"sku":"mug","quantity":1}]/* please */}`, `{'lines':[]}`, `{"lines":[{"sku":"mug","quantity":1},]}`,
+			"", "sku=mug&quantity=1", `{"lines":[{"sku":"mug","quan`, goodOrder + "x", goodOrder + goodOrder, "[" + goodOrder + "]", "null",
+			`{"lines":[{"sku":"mug","quantity":1}]/* please */}`, `{"lines":[{"sku":"mug","quantity":1},]}`,
 			`{"lines":[{"sku":"mug","quantity":1}],"discount":100}`, `{"lines":[{"sku":"mug","quantity":1,"price":1}]}`,
 			`{"lines":[{"sku":"mug","quantity":1}],"lines":[{"sku":"mug","quantity":5}]}`, `{"lines":[{"sku":"mug","quantity":1,"quantity":5}]}`,
-			`{"lines":[{"sku":"mug","quantity":1,"quantit\u0079":5}]}`, `{"Lines":[{"sku":"mug","quantity":1}]}`,
-			`{"lines":[{"sku":"mug","SKU":"cup","quantity":1}]}`, `{"lines":[{"ſku":"mug","quantity":1}]}`, `{"":1,"lines":[{"sku":"mug","quantity":1}]}`,
-			`{"lines":null}`, `{"lines":{"sku":"mug","quantity":1}}`, `{"lines":"mug"}`, `{"lines":[null]}`, `{"lines":[["mug",1]]}`, `{"lines":["mug"]}`,
-			`{"lines":[{"sku":null,"quantity":1}]}`, `{"lines":[{"sku":7,"quantity":1}]}`, `{"lines":[{"sku":["mug"],"quantity":1}]}`,
-			`{"lines":` + times("[", 20_000) + times("]", 20_000) + `}`, times(`{"lines":`, 5_000) + "1" + times("}", 5_000), times("[", 60_000),
-			lines(`{"sku":"\ud800","quantity":1}`), lines("{\"sku\":\"m\xffg\",\"quantity\":1}"), lines("{\"sku\":\"\xed\xa0\x80\",\"quantity\":1}"),
-			`{"lines":[],"x":1e400}`, `{"__proto__":{"lines":[]},"lines":[{"sku":"mug","quantity":1}]}`, `{"buyer":"bob","lines":[{"sku":"mug","quantity":1}]}`,
+			`{"lines":[{"sku":"mug","quantity":1,"quantit\u0079":5}]}`,
+			`{"Lines":[{"sku":"mug","quantity":1}]}`, `{"lines":[{"ſku":"mug","quantity":1}]}`,
+			`{"lines":null}`, `{"lines":"mug"}`, `{"lines":[null]}`, `{"lines":[{"sku":null,"quantity":1}]}`, `{"lines":[{"sku":7,"quantity":1}]}`,
+			`{"lines":` + times("[", 20_000) + times("]", 20_000) + `}`, lines(`{"sku":"\ud800","quantity":1}`),
+			lines("{\"sku\":\"m\xffg\",\"quantity\":1}"), `{"buyer":"bob","lines":[{"sku":"mug","quantity":1}]}`,
 		},
 		"413 too-large": {`{"lines":[{"sku":"` + times("m", 64<<10) + `","quantity":1}]}`, goodOrder + times(" ", 64<<10)},
 		"422 invalid-order": {
-			`{}`, `{"lines":[]}`, lines(times(`{"sku":"mug","quantity":1},`, 20) + `{"sku":"mug","quantity":1}`), lines(times(`{},`, 10_000) + `{}`), lines(`{}`),
-			lines(`{"sku":"mug"}`), lines(`{"quantity":1}`), line("0"), line("-0"), line("-1"), line("1001"), line("9223372036854775807"),
-			lines(`{"sku":"mug","quantity":1000},{"sku":"mug","quantity":1}`), lines(`{"sku":"mug","quantity":2},{"sku":"mug","quantity":-1}`),
+			`{}`, `{"lines":[]}`, lines(times(`{"sku":"mug","quantity":1},`, 20) + `{"sku":"mug","quantity":1}`), lines(`{"sku":"mug"}`),
+			line("0"), line("-1"), line("1001"), line("9223372036854775807"), lines(`{"sku":"mug","quantity":1000},{"sku":"mug","quantity":1}`),
 			lines(`{"sku":"mug","quantity":9223372036854775807},{"sku":"mug","quantity":9223372036854775807}`),
-			lines(`{"sku":"mug","quantity":1},{}`), lines(`{"sku":"mug","quantity":1},{"sku":"pen","quantity":1}`),
+			lines(`{"sku":"mug","quantity":1},{"sku":"pen","quantity":1}`),
 		},
-		"409 sold-out": {line("5"), lines(`{"sku":"mug","quantity":3},{"sku":"mug","quantity":2}`), lines(`{"sku":"mug","quantity":1},{"sku":"hat","quantity":1}`)},
+		"409 sold-out": {line("5"), lines(`{"sku":"mug","quantity":1},{"sku":"hat","quantity":1}`)},
 	}
-	for _, number := range []string{ // not whole, or none that fits
-		"null", `"1"`, "true", "1.5", "1.0", "1e0", "1e400", "-1e400", "1e-400", "NaN", "-Infinity", "0x1", "01", "+1", "[1]", `{"value":1}`,
-		"1_000", "1,0", "١", "9223372036854775808", "18446744073709551617", "-99999999999999999999", times("9", 60_000), "1." + times("0", 60_000),
-	} {
+	for _, number := range []string{"null", `"1"`, "true", "1.5", "1.0", "1e400", "NaN", "01", "9223372036854775808", times("9", 60_000)} {
 		table["400 malformed"] = append(table["400 malformed"], line(number))
 	}
-	for _, sku := range []string{
-		"cup", "MUG", "mug ", "mug' OR '1'='1", `mug\u0000`, "../mug", "mυg", `\u202egum`, "%", times("m", 65), times("m", 10_000),
-	} {
-		table["422 unknown-sku"] = append(table["422 unknown-sku"], lines(`{"sku":"`+sku+`","quantity":1}`), lines(`{"sku":"mug","quantity":1},{"sku":"`+sku+`","quantity":1}`))
+	for _, sku := range []string{"cup", "MUG", "mug ", "mug' OR '1'='1", `mug\u0000`, times("m", 65)} {
+		table["422 unknown-sku"] = append(table["422 unknown-sku"], lines(`{"sku":"mug","quantity":1},{"sku":"`+sku+`","quantity":1}`))
 	}
 	for want, bodies := range table {
 		for _, body := range bodies {
@@ -177,24 +165,18 @@ func TestBadHeaders(t *testing.T) { //nolint:tparallel // the rows are compared 
 	for want, table := range map[string][][]string{
 		"400 key-missing": {{asJSON}, {asJSON, "Idempotency-Key: "}},
 		"400 key-invalid": {
-			{asJSON, "Idempotency-Key: " + times("k", 256)}, {asJSON, "Idempotency-Key: " + times("k", 100_000)}, {asJSON, "Idempotency-Key: a\tb"},
-			{asJSON, "Idempotency-Key: schlüssel"}, {asJSON, "Idempotency-Key: a\xff"}, {asJSON, "Idempotency-Key: a\x00b"},
-			{asJSON, "Idempotency-Key: a\r\nShop-Buyer: bob"}, {asJSON, "Idempotency-Key: a\x7f"},
+			{asJSON, "Idempotency-Key: " + times("k", 256)}, {asJSON, "Idempotency-Key: schlüssel"},
+			{asJSON, "Idempotency-Key: a\r\nShop-Buyer: bob"},
 		},
 		"415 media-type": {
-			{withKey}, {withKey, media + "application/x-www-form-urlencoded"}, {withKey, media + "text/plain"}, {withKey, media + "application/json; charset="},
-			{withKey, media + "application/jsonp"}, {withKey, media + "application/json; charset=utf-16"}, {withKey, asJSON, "Content-Encoding: gzip"},
-			{withKey, media + "application/json, text/plain"}, {withKey, media + "*/*"}, {withKey, media + "application/problem+json"},
-			{withKey, media + "multipart/form-data; boundary=x"}, {withKey, media + "application/json; charset=utf-8; charset=utf-16"},
-			{withKey, asJSON, "Content-Encoding: gzip, gzip"}, {withKey, asJSON, "Content-Encoding: identity", "Content-Encoding: gzip"},
+			{withKey}, {withKey, media + "application/x-www-form-urlencoded"}, {withKey, media + "application/json; charset=utf-16"},
+			{withKey, media + "*/*"}, {withKey, media + "application/json, text/plain"}, {withKey, asJSON, "Content-Encoding: gzip"},
 		},
 		"422 invalid-order": {
-			{withKey, asJSON, "Shop-Buyer: a b"}, {withKey, asJSON, "Shop-Buyer: a'b"}, {withKey, asJSON, "Shop-Buyer: ann\nbob"},
-			{withKey, asJSON, "Shop-Buyer: " + times("b", 65)}, {withKey, asJSON, "Shop-Buyer: \xff"}, {withKey, asJSON, "Shop-Buyer: ../ann"},
-			{withKey, asJSON, "Shop-Buyer: ann, bob"},
+			{withKey, asJSON, "Shop-Buyer: a b"}, {withKey, asJSON, "Shop-Buyer: " + times("b", 65)}, {withKey, asJSON, "Shop-Buyer: ann, bob"},
 		},
 		"400 malformed": { // repeated
-			{asJSON, withKey, "Idempotency-Key: key-2"}, {asJSON, withKey, withKey}, {withKey, asJSON, media + "text/plain"}, {withKey, asJSON, asJSON},
+			{asJSON, withKey, "Idempotency-Key: key-2"}, {asJSON, withKey, withKey}, {withKey, asJSON, media + "text/plain"},
 		},
 	} {
 		for _, headers := range table {
@@ -213,29 +195,23 @@ func TestBadURLs(t *testing.T) { //nolint:tparallel // the rows are compared aft
 	rows := s.rows(t)
 	table := map[string][]string{
 		"404 not-found": {
-			"GET /", "GET /v2/orders", "GET /v1/skus/", "POST /v1/order", "GET //v1/skus", "GET /v1//skus", "GET /v1/skus/../audit", "GET /./v1/skus", "GET /v1/skus%2F",
-			"GET /v1%2forders", "GET /v1%2Fskus", "GET /v1%5Cskus", "GET /V1/SKUS", "GET /v1/skus;limit=1", "GET /v1/skus%20", "GET /openapi.yaml/..",
-			"POST /v1/orders/ANN/refund", "GET /v1/ordersx",
-			"POST /v1/skus/mug/movements", "GET /v1/skus/mug/movements", "GET /v1/audit", "GET /metrics", "GET /debug/pprof/", "GET /v1/recordings/a", "GET /v1/strategies",
+			"GET /", "GET /v2/orders", "GET /v1/skus/", "GET //v1/skus", "GET /v1/skus/../audit", "GET /v1/skus%2F", "GET /V1/SKUS",
+			"POST /v1/orders/ANN/refund", "POST /v1/skus/mug/movements", "GET /v1/audit", "GET /metrics", "GET /debug/pprof/", "GET /v1/strategies",
 		},
 		"404 sku-not-found": {
-			"GET /v1/skus/cup", "GET /v1/skus/MUG", "GET /v1/skus/%25", "GET /v1/skus/mug%00", "GET /v1/skus/" + times("m", 5_000), "GET /v1/skus/%2e%2e", "GET /v1/skus/%256dug",
-			"GET /v1/skus/mug%0d%0aAllow:%20x", "GET /v1/skus/mug%2Fmug", "GET /v1/skus/mug%2f",
+			"GET /v1/skus/cup", "GET /v1/skus/MUG", "GET /v1/skus/mug%00", "GET /v1/skus/mug%0d%0aAllow:%20x", "GET /v1/skus/mug%2Fmug",
 		},
 		"404 order-not-found": {
-			"GET /v1/orders/1", "GET /v1/orders/0190d0c0-0000-7000-8000-000000000000", "GET /v1/orders/{0190d0c0-0000-7000-8000-000000000000}", "GET /v1/orders/%27%20OR%201=1%20--",
-			"GET /v1/orders/%00", "GET /v1/orders/%ff", "GET /v1/orders/" + times("0", 5_000), "POST /v1/orders//pay", "GET /v1/orders/ANN", "POST /v1/orders/ANN/pay",
-			"POST /v1/orders/ANN/cancel", "GET /v1/orders/urn:uuid:ANN", "GET /v1/orders/ANN%2fpay", "POST /v1/orders/ANN%00/pay", "POST /v1/orders/%20ANN/cancel",
+			"GET /v1/orders/1", "GET /v1/orders/0190d0c0-0000-7000-8000-000000000000", "GET /v1/orders/%ff", "GET /v1/orders/ANN",
+			"POST /v1/orders/ANN/pay", "POST /v1/orders/ANN/cancel", "GET /v1/orders/urn:uuid:ANN", "POST /v1/orders/ANN%00/pay",
 		},
 		"400 malformed": {
-			"GET /v1/skus?x", "GET /v1/skus?%00", "GET /v1/skus?%ff=1", "GET /v1/skus?Limit=1", "GET /v1/skus/mug?limit=1", "GET /v1/orders/ANN?status=paid", "GET /v1/orders?status=paid",
-			"POST /v1/orders?dry_run=1", "POST /v1/orders/ANN/pay?force", "POST /v1/orders/ANN/cancel?%zz",
+			"GET /v1/skus?x", "GET /v1/skus?Limit=1", "GET /v1/orders?status=paid", "POST /v1/orders?dry_run=1", "POST /v1/orders/ANN/cancel?%zz",
 		},
 	}
 	for _, list := range []string{"GET /v1/skus", "GET /v1/orders"} {
 		for _, query := range []string{
-			"limit=0", "limit=-1", "limit=101", "limit=1.5", "limit=NaN", "limit=all", "limit=99999999999999999999", "limit=1&limit=2", "limit=%zz", "cursor=mug", "cursor=***",
-			"cursor=JyBPUiAxPTE", "cursor=&cursor=", "cursor=%00", "cursor=ANN", "cursor=b3JkZXIxOg==", "cursor=c2t1MTpNVUc", "cursor=" + times("A", 100_000),
+			"limit=0", "limit=101", "limit=1.5", "limit=1&limit=2", "cursor=mug", "cursor=b3JkZXIxOg==", "cursor=" + times("A", 100_000),
 		} {
 			table["400 malformed"] = append(table["400 malformed"], list+"?"+query)
 		}
@@ -305,14 +281,11 @@ func TestBadTokens(t *testing.T) {
 			s.handler, "shop",
 			[]string{"POST /v1/orders", "GET /v1/orders", "GET /v1/orders/ANN?x", "POST /v1/orders/ANN/pay", "POST /v1/orders/no-uuid/cancel"},
 			[][]string{
-				nil, {"Shop-Buyer: ann"}, {"Authorization: "}, {"Authorization: Bearer"}, {"Authorization: Bearer "}, {"Authorization: Basic YW5uOmFubg=="},
-				{strings.Replace(good, "Bearer ", "", 1)}, {"Cookie: token=" + good[22:]},
+				nil, {"Shop-Buyer: ann"}, {"Authorization: Bearer "}, {"Authorization: Basic YW5uOmFubg=="}, {strings.Replace(good, "Bearer ", "", 1)},
 			},
 			[][]string{
-				{"Authorization: Bearer ann"}, {good, good}, {good, "Authorization: Bearer x"}, {strings.Replace(good, "Bearer ", "Bearer  ", 1)},
-				{good + ", " + good}, {good + "\x01"}, {good[:len(good)-3], "Shop-Buyer: ann"}, {"Authorization: Bearer " + times("a", 10_000)},
-				{shows(t, otherSecret, "ann")}, {signed("aud", "shop:operator")}, {signed("exp", 2)}, {signed("sub", "")}, {signed("sub", 1)},
-				{signed("sub", "ann\x00")}, {signed("sub", "../ann")}, {signed("Sub", "bob")}, {shows(t, shopSecret, "a b")}, {asOperator},
+				{"Authorization: Bearer ann"}, {good, good}, {good + ", " + good}, {good[:len(good)-3], "Shop-Buyer: ann"},
+				{shows(t, otherSecret, "ann")}, {signed("aud", "shop:operator")}, {signed("exp", 2)}, {signed("sub", "../ann")}, {asOperator},
 			},
 		}, {
 			s.operator, "shop operator",
@@ -368,17 +341,16 @@ func TestBadRequests_operator(t *testing.T) {
 		"POST " + movesOfMug: {
 			"400 malformed": {"", moreMugs + moreMugs, `{"sku":"hat","kind":"supply","units":5}`, `{"kind":null,"units":5}`, delivered("1.5")},
 			"413 too-large": {`{"kind":"` + times("s", 70_000) + `"}`},
-			"422 invalid-sku": {"{}", `{"kind":"supply"}`, `{"units":5}`, `{"kind":"SUPPLY","units":5}`, `{"kind":"` + times("s", 60_000) + `","units":5}`,
-				`{"kind":"reserve","units":5}`, delivered("0"), delivered("-1"), delivered("1000000001"), delivered("1000000000")}, // on top of those that are there
+			// The last is on top of those that are there.
+			"422 invalid-sku": {"{}", `{"kind":"reserve","units":5}`, delivered("0"), delivered("1000000001"), delivered("1000000000")},
 		},
 		"POST /v1/skus": {
-			"400 malformed":  {"", `{"sku":"cup",` + price + `,"sold":1}`, `{"sku":"cup","price":null}`, `{"sku":"cup","price":1250}`, `{"sku":"cup",` + price + `,"units":1.5}`},
+			"400 malformed":  {"", `{"sku":"cup",` + price + `,"sold":1}`, `{"sku":"cup","price":1250}`, `{"sku":"cup",` + price + `,"units":1.5}`},
 			"413 too-large":  {`{"sku":"` + times("c", 70_000) + `"}`},
 			"409 sku-exists": {strings.Replace(newSKU, "cup", "mug", 1)},
-			"422 invalid-sku": {"{}", `{` + price + `}`, `{"sku":"",` + price + `}`, `{"sku":"CUP",` + price + `}`, `{"sku":"../cup",` + price + `}`, `{"sku":"cup\u0000",` + price + `}`,
-				`{"sku":"` + times("c", 65) + `",` + price + `}`, `{"sku":"cup"}`, `{"sku":"cup","price":{}}`, `{"sku":"cup","price":{"currency":"EUR"}}`,
-				`{"sku":"cup","price":{"minor":-1,"currency":"EUR"}}`, `{"sku":"cup","price":{"minor":100000000001,"currency":"EUR"}}`, `{"sku":"cup","price":{"minor":1,"currency":"eur"}}`,
-				`{"sku":"cup",` + price + `,"units":-1}`, `{"sku":"cup",` + price + `,"units":1000000001}`, `{"sku":"cup",` + price + `,"limit_per_buyer":-1}`},
+			"422 invalid-sku": {"{}", `{"sku":"CUP",` + price + `}`, `{"sku":"cup"}`, `{"sku":"cup","price":{"currency":"EUR"}}`,
+				`{"sku":"cup","price":{"minor":-1,"currency":"EUR"}}`, `{"sku":"cup","price":{"minor":1,"currency":"eur"}}`,
+				`{"sku":"cup",` + price + `,"units":1000000001}`, `{"sku":"cup",` + price + `,"limit_per_buyer":-1}`},
 		},
 		"PATCH /v1/skus/mug": {
 			"400 malformed":   {"", `{"limit_per_buyer":2,"price":1}`, `{"limit_per_buyer":1e400}`},
@@ -399,16 +371,15 @@ func TestBadRequests_operator(t *testing.T) {
 	refuse("400 malformed", "POST "+movesOfMug, moreMugs, asJSON, withKey, withKey)
 	refuse("422 key-reused", "POST "+movesOfMug, delivered("6"), asJSON, used)
 	refuse("422 invalid-sku", "POST "+movesOfMug, delivered("0"), asJSON, used)
-	for _, sku := range []string{"cup", "MUG", "mug%00", "%ff", "%25", "mug%2Fmug", times("m", 65)} {
+	for _, sku := range []string{"cup", "MUG", "mug%00", "mug%2Fmug"} {
 		refuse("404 sku-not-found", "POST /v1/skus/"+sku+"/movements", moreMugs, asJSON, used)
 		refuse("404 sku-not-found", "GET /v1/skus/"+sku+"/movements", "")
 		refuse("404 sku-not-found", "PATCH /v1/skus/"+sku, `{"limit_per_buyer":1}`, asJSON)
 		refuse("404 sku-not-found", "GET /v1/audit?sku="+sku, "")
 	}
 	for want, calls := range map[string][]string{
-		"400 malformed": {"GET " + movesOfMug + "?limit=0", "GET " + movesOfMug + "?cursor=c2t1MTptdWc", "GET " + movesOfMug + "?kind=sell", "GET /v1/audit?sku=mug&sku=cup", "GET /v1/audit?SKU=mug"},
-		"404 not-found": {"GET /", "GET " + movesOfMug + "/", "GET /debug/pprof/cmdline", "GET /debug/pprof/gold", "GET /debug/pprof/heap%00", "GET /debug/pprof", "GET /debug/vars",
-			"GET /v1/orders", "POST /v1/orders", "GET /readyz", "GET /openapi.yaml", "GET /v1/strategies"},
+		"400 malformed": {"GET " + movesOfMug + "?limit=0", "GET " + movesOfMug + "?kind=sell", "GET /v1/audit?sku=mug&sku=cup"},
+		"404 not-found": {"GET /", "GET /debug/pprof/gold", "GET /debug/vars", "GET /v1/orders", "GET /readyz", "GET /v1/strategies"},
 	} {
 		for _, call := range calls {
 			refuse(want, call, "")
@@ -427,16 +398,13 @@ func TestProblem_details(t *testing.T) {
 		{"POST /v1/orders", line("0"), "invalid order: line 1: quantity is less than 1"},
 		{"POST /v1/orders", line("1.5"), "malformed request: body: cannot unmarshal JSON number 1.5 within \"/lines/0/quantity\": want a whole number of at most 18 digits"},
 		{"POST /v1/orders", line(`"1"`), `malformed request: body: cannot unmarshal JSON string within "/lines/0/quantity": want a whole number of at most 18 digits`},
-		{"POST /v1/orders", line("99999999999999999999"), `malformed request: body: cannot unmarshal JSON number 99999999999999999999 within "/lines/0/quantity": want a whole number of at most 18 digits`},
 		{"POST /v1/orders", "", "malformed request: the body is empty: want a JSON object"},
-		{"POST /v1/orders", "[]", "malformed request: body: cannot unmarshal JSON array: want a JSON object"},
 		{"POST /v1/orders", lines(`{"sku":"cup","quantity":1}`), `sku "cup": unknown SKU`},
 		{"POST /v1/orders", `{"lines":[],"price":1}`, `malformed request: body: cannot unmarshal JSON string: unknown object member name "price"`},
 		{"POST /v1/orders", `{"lines":[],"lines":[]}`, `malformed request: body: duplicate object member name "lines"`},
 		{"POST /v1/orders", `{"lines":null}`, `malformed request: body: cannot unmarshal within "/lines": null is not allowed: leave the field out`},
 		{"GET /v1/skus?limt=1", "", `malformed request: parameter "limt": this call takes cursor, limit`},
 		{"POST /v1/orders", goodOrder, "malformed request: the header Idempotency-Key is sent 2 times: send it once", "Idempotency-Key: key-2"},
-		{"POST /v1/orders", goodOrder, "malformed request: the header Content-Type is sent 2 times: send it once", asJSON},
 	} {
 		if got := unmarshal[struct{ Detail string }](t, s.call(t, c[0], c[1], append(c[3:], asJSON, withKey)...)); got.Detail != c[2] {
 			t.Errorf("%s %s: got detail %q, want %q", c[0], c[1], got.Detail, c[2])

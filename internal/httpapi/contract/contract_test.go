@@ -29,7 +29,9 @@ func headers(more ...string) http.Header {
 // An answer that is off the contract is noticed, and what is wrong is named.
 func TestCheck(t *testing.T) {
 	t.Parallel()
-	const asJSON, asProblem, location = "Content-Type: application/json; charset=utf-8", "Content-Type: application/problem+json", "Location: /v1/orders/" + id
+	const asJSON, location = "Content-Type: application/json; charset=utf-8", "Location: /v1/orders/" + id
+	const asProblem = "Content-Type: application/problem+json"
+	with := func(old, by string) string { return strings.Replace(order, old, by, 1) }
 	for name, c := range map[string]struct {
 		call   string
 		status int
@@ -41,9 +43,9 @@ func TestCheck(t *testing.T) {
 		"refused": {"POST /v1/orders", 409, headers(asProblem), problem, ""},
 		"head":    {"HEAD /v1/orders/" + id, 200, headers(asJSON), "", ""},
 
-		"unknown field":     {"POST /v1/orders", 201, headers(asJSON, location), strings.Replace(order, `"buyer"`, `"colour":"red","buyer"`, 1), "colour"},
-		"missing field":     {"POST /v1/orders", 201, headers(asJSON, location), strings.Replace(order, `"buyer":"ann",`, "", 1), "buyer"},
-		"other type":        {"GET /v1/orders/" + id, 200, headers(asJSON), strings.Replace(order, `"quantity":1`, `"quantity":"1"`, 1), "an integer"},
+		"unknown field":     {"POST /v1/orders", 201, headers(asJSON, location), with(`"buyer"`, `"colour":"red","buyer"`), "colour"},
+		"missing field":     {"POST /v1/orders", 201, headers(asJSON, location), with(`"buyer":"ann",`, ""), "buyer"},
+		"other type":        {"GET /v1/orders/" + id, 200, headers(asJSON), with(`"quantity":1`, `"quantity":"1"`), "an integer"},
 		"unknown problem":   {"POST /v1/orders", 409, headers(asProblem), strings.Replace(problem, "sold-out", "gone", 1), "/problems/busy"},
 		"media type":        {"POST /v1/orders", 409, headers("Content-Type: application/json"), problem, "application/json"},
 		"status not listed": {"GET /v1/orders/" + id, 202, headers(asJSON), order, "202 is not listed"},
