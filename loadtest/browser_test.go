@@ -11,13 +11,11 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
-	"slices"
 	"strings"
 	"sync"
 	"testing"
 	"time"
 
-	"github.com/chromedp/cdproto/accessibility"
 	"github.com/chromedp/chromedp"
 	"github.com/chromedp/chromedp/kb"
 
@@ -224,31 +222,6 @@ func TestUI_game(t *testing.T) {
 const noteMoves = `window.moved = []; const animate = Element.prototype.animate;
 	Element.prototype.animate = function (...how) { moved.push(this.getAttribute("class")); return animate.apply(this, how); }; ""`
 
-// A unit moves to the buyer whose transaction commits; not for readers who prefer less motion.
-func TestUI_motion(t *testing.T) {
-	ui, browser := visitUI(t)
-	g := gameTab{browser}
-	moves := func(motion string) string {
-		g.media("screen", "light", motion)
-		g.do(chromedp.Navigate("about:blank"), chromedp.Navigate(ui.url+"#game/none:AB"))
-		g.awaitText("#game-said", "Step 2.")
-		g.text(noteMoves)
-		g.keys("none:Aba", "B", "A")
-		g.awaitText("#game-end .verdict", "Found it")
-		if units := g.text(`[...document.querySelectorAll(".board:first-child .unit:not([hidden])")].map((unit) => unit.className).join()`); units != "unit swatch over,unit swatch sold" {
-			t.Errorf("units of A and B: got %s", units)
-		}
-		return g.text(`moved.join()`)
-	}
-	if got := moves("no-preference"); got != "unit swatch sold,unit swatch over" {
-		t.Errorf("moved: got %q, want a unit, and one that was never there", got)
-	}
-	if got := moves("reduce"); got != "" {
-		t.Errorf("moved: got %q, want nothing", got)
-	}
-	g.leave()
-}
-
 // A lesson stops before the step that decides, counts the answer, and goes on. A link opens at its step.
 func TestUI_lesson(t *testing.T) {
 	ui, browser := visitUI(t)
@@ -295,31 +268,6 @@ func TestUI_lesson(t *testing.T) {
 	browser.await(`document.getElementById("lesson-said").textContent.length > 9 && location.hash === "#lesson/get-then-del/7"`)
 	browser.await(`document.documentElement.lang === "zh" && document.querySelectorAll("#lesson-boards .buyer").length === 3`)
 	browser.awaitText("#lesson-title", fmt.Sprintf("第 7/%d 课：GET、比较、DEL", len(step.Lessons())))
-	browser.leave()
-}
-
-// The lesson that needs MySQL, to its end by keyboard: in the remedy, a deadlock prevents the oversell.
-func TestUI_lesson_mysql(t *testing.T) {
-	ui, browser := visitUI(t, "--mysql", testserver.MySQL(t))
-	lessons := step.Lessons()
-	last := lessons[len(lessons)-1]
-	browser.do(chromedp.Navigate(ui.url + "#lesson/" + last.Name))
-	browser.awaitText("#lesson-title", fmt.Sprintf("Lesson %d of %d: %s", len(lessons), len(lessons), last.Title))
-	browser.await(`document.getElementById("lesson-next").getAttribute("aria-disabled") === "false"`)
-	for range last.Ask {
-		browser.do(chromedp.KeyEvent(kb.ArrowRight))
-	}
-	browser.await(`document.activeElement.name === "answer"`)
-	for range last.Right {
-		browser.do(chromedp.KeyEvent(kb.ArrowDown))
-	}
-	browser.do(chromedp.KeyEvent(" "), chromedp.KeyEvent(kb.Enter))
-	browser.awaitText("#lesson-verdict", "✓ You were right.")
-	browser.text(`const next = document.getElementById("lesson-next"); while (next.getAttribute("aria-disabled") === "false") next.click(); ""`)
-	browser.awaitText("#lesson-boards .board:first-child .sold", "2 sold of 1")
-	browser.awaitText("#lesson-boards .board:last-child .sold", "1 sold of 1")
-	browser.await(`document.querySelector("#lesson-boards .board:last-child .events .saved .answer")?.textContent.includes("Deadlock")`)
-	browser.check("the end", screens()...)
 	browser.leave()
 }
 
@@ -444,58 +392,6 @@ func TestUI_failover(t *testing.T) {
 		p.await(`[...document.querySelectorAll("#failover article .bad")].map((one) => one.textContent)[0] === "56"`)
 		p.check("failover in "+language, screens()...)
 	}
-	p.leave()
-}
-
-// Every control has an accessible name, and the code that is shown has a mark where the request stands.
-func TestUI_names(t *testing.T) {
-	_, p := visitUI(t)
-	for _, view := range []string{"#race", "#lesson", "#game"} {
-		p.do(chromedp.Click(`nav a[href="` + view + `"]`))
-		if view != "#race" {
-			p.await(`document.querySelector("` + view + ` .code [data-at]")?.textContent.includes("s.read(ctx, d)")`)
-		}
-		if view == "#lesson" {
-			p.do(chromedp.KeyEvent(kb.End))
-			p.await(`document.activeElement.name === "answer"`)
-		}
-		tree, err := chromedp.Call(p.ctx, accessibility.GetFullAXTree, accessibility.GetFullAXTreeParams{})
-		if err != nil {
-			t.Fatal(err)
-		}
-		seen := 0
-		for _, node := range tree.Nodes {
-			role := textOf(node.Role)
-			if !slices.Contains([]string{"button", "checkbox", "combobox", "radio", "slider", "spinbutton", "link"}, role) {
-				continue
-			}
-			seen++
-			if textOf(node.Name) == "" {
-				t.Errorf("%s: a %s without a name", view, role)
-			}
-		}
-		if seen < 8 {
-			t.Errorf("%s: got %d controls, want those of the form at least", view, seen)
-		}
-	}
-	p.leave()
-}
-
-func textOf(v *accessibility.Value) string {
-	if v == nil {
-		return ""
-	}
-	return strings.Trim(string(v.Value), `"`)
-}
-
-// The language follows the address, and the place in the page stays.
-func TestUI_language(t *testing.T) {
-	_, p := visitUI(t)
-	p.do(chromedp.Click(`nav a[href="#game"]`), chromedp.WaitReady(`html[lang="en"] #game:not([hidden])`))
-	p.do(chromedp.Click(`.languages a[lang="zh"]`), chromedp.WaitReady(`html[lang="zh"] #game:not([hidden])`))
-	p.awaitText("h1", "竞态实验室")
-	p.do(chromedp.Click(`.languages a[lang="en"]`), chromedp.WaitReady(`html[lang="en"] #game:not([hidden])`))
-	p.awaitText("h1", "Race lab")
 	p.leave()
 }
 
