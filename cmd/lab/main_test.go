@@ -20,16 +20,10 @@ func TestRun(t *testing.T) {
 		args []string
 		want int
 	}{
-		"help":            {[]string{"--help"}, 0},
 		"version":         {[]string{"--version"}, 0},
-		"log format":      {[]string{"--log-format", "xml"}, 2},
 		"unknown flag":    {[]string{"--lisen", ":0"}, 2},
-		"a word":          {[]string{"serve"}, 2},
 		"empty redis":     {[]string{"--redis="}, 2},
-		"empty list":      {[]string{"--redlock="}, 2},
-		"think":           {[]string{"--think", "2"}, 2},
 		"thinks too long": {[]string{"--think", "2s"}, 2},
-		"a CA":            {[]string{"--redis", "cache:6379", "--redis-ca", "ca.pem"}, 2},
 		"TLS":             {[]string{"--redis", "rediss://cache:6379"}, 2},
 		"two databases":   {[]string{"--mysql", "shop@tcp(db:1)/shop", "--data", "folder"}, 2},
 		"no such server":  {[]string{"--redis", "127.0.0.1:1", "--start-timeout", "100ms"}, 1},

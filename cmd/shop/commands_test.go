@@ -4,7 +4,6 @@ import (
 	"database/sql"
 	"encoding/json"
 	"net/http"
-	"path/filepath"
 	"strings"
 	"syscall"
 	"testing"
@@ -90,13 +89,6 @@ func TestSeed_existing(t *testing.T) {
 	shop(t, "seed", "--data", data, "--sku", "hat", "--units", "1", "--sku", "mug", "--units", "9").
 		want(t, app.ExitFailed, `sku "mug": SKU exists already`)
 	shop(t, "audit", "--data", data).want(t, app.ExitDone, "2 SKUs, 0 order lines, 0 units ordered of 7 supplied")
-}
-
-func TestMigrate_again(t *testing.T) {
-	t.Parallel()
-	data := filepath.Join(t.TempDir(), "new")
-	shop(t, "migrate", "--data", data).want(t, app.ExitDone, "step")
-	shopWith(t, []string{"SHOP_DATA=" + data}, "migrate").want(t, app.ExitDone, "is up to date")
 }
 
 func TestAudit_exitCodes(t *testing.T) {

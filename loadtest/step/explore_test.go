@@ -122,11 +122,8 @@ func TestExplore_Validate(t *testing.T) {
 		"name a strategy": func(c *Explore) { c.Name = "" },
 		"or a --schedule": func(c *Explore) { c.Schedule = "none:ABab" },
 		"--units 2":       func(c *Explore) { c.Units = 2 },
-		"--units 3":       func(c *Explore) { c.Units = 3 },
 		"leave out":       func(c *Explore) { c.Name, c.Schedule, c.Crash = "", "none:ABab", true },
 		"xa, ta and wa":   func(c *Explore) { c.Name, c.Schedule = "", "none:ABd" },
-		"A, a, xa, ta":    func(c *Explore) { c.Name, c.Schedule = "", "none:ABx" },
-		"such as none:AB": func(c *Explore) { c.Name, c.Schedule = "", "none" },
 	} {
 		c := good
 		change(&c)
