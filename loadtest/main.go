@@ -18,7 +18,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"io/fs"
 	"log/slog"
 	"net/url"
 	"os"
@@ -65,9 +64,6 @@ type environment struct {
 	terminal       func(io.Writer) bool
 }
 
-// exitUnread is the exit code if the reader has ended, as in: loadtest --help | head. SIGPIPE has the same code.
-const exitUnread = 141
-
 var errBroken = errors.New("a strategy was not as it is designed to be") // the report names it
 
 // abouts are the texts above the flags in the help of the commands.
@@ -78,44 +74,18 @@ var abouts = kong.Vars{ //nolint:gochecknoglobals // a constant
 
 // run is the whole program. It returns the exit code, which raceCommand.Footer explains.
 func run(ctx context.Context, args []string, getenv func(string) string, stdout, stderr io.Writer) int {
-	helpShown := false
 	around := environment{getenv, stdout, stderr, isTerminal}
 	s := newScreen(around, "")
-	parser := kong.Must(new(commands),
-		kong.Name("loadtest"),
-		abouts,
-		kong.Writers(stdout, stderr),
-		kong.Help(help),
-		kong.ConfigureHelp(kong.HelpOptions{WrapUpperBound: helpWidth}),
-		kong.Exit(func(int) { helpShown = true }),
-		kong.BindTo(ctx, (*context.Context)(nil)),
-		kong.Bind(around, step.Output{Out: s.out, Colour: s.colour, Progress: s.print}),
-	)
-	parsed, err := parser.Parse(args)
-	if helpShown {
-		return app.ExitDone
-	}
-	if err == nil {
-		err = app.RefuseEmpty(parsed)
-	}
-	if err == nil {
-		err = parsed.Run()
-	} else {
-		err = app.UsageError{Err: err}
-	}
-	switch _, ofFile := errors.AsType[*fs.PathError](err); {
-	case err == nil:
-		return app.ExitDone
-	case ofFile && errors.Is(err, syscall.EPIPE):
-		return exitUnread
-	case errors.As(err, new(app.UsageError)), errors.Is(err, step.ErrSchedule):
-		fmt.Fprintf(stderr, "loadtest: %v\nThe commands, and the --help of each: go run ./loadtest --help\n", err)
-		return app.ExitUsage
-	case ctx.Err() != nil:
-		err = errors.Join(errors.New("interrupted"), err)
-	}
-	fmt.Fprintln(stderr, "loadtest:", err)
-	return app.ExitFailed
+	return app.Main(ctx, "loadtest", "", args, new(commands), func(parsed *kong.Context) error {
+		err := parsed.Run(around, step.Output{Out: s.out, Colour: s.colour, Progress: s.print})
+		switch {
+		case errors.Is(err, step.ErrSchedule):
+			return app.UsageError{Err: err}
+		case err != nil && ctx.Err() != nil && !errors.Is(err, syscall.EPIPE):
+			return errors.New("interrupted\n" + err.Error()) // which names what could not be cleaned up
+		}
+		return err
+	}, abouts, kong.Writers(stdout, stderr), kong.Help(help))
 }
 
 // overview is the help without a command, on one screen.

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"log/slog"
 	"os"
 	"os/signal"
@@ -26,6 +27,7 @@ const (
 	ExitDone   = 0
 	ExitFailed = 1
 	ExitUsage  = 2
+	ExitUnread = 141 // the reader has ended, as in: shop --help | head. SIGPIPE has the same code.
 )
 
 // UsageError is a mistake on the command line or in the environment.
@@ -49,9 +51,10 @@ func UntilSignal(others ...os.Signal) context.Context {
 	return ctx
 }
 
-// Main parses the command line and the environment of a program into line, a struct for kong, calls run, and returns the
-// exit code. It prints errors to standard error. The Run methods of commands get ctx. Empty variables are ignored: compose
-// files pass a variable that is not set as an empty one.
+// Main is the main function of shop, lab and loadtest. It parses the command line and the environment into line, a
+// struct for kong, calls run, and returns the exit code. It prints errors to standard error, or to the writer of
+// kong.Writers. The Run methods of commands get ctx. Empty variables are ignored: compose files pass a variable that
+// is not set as an empty one.
 func Main(ctx context.Context, name, about string, args []string, line any,
 	run func(*kong.Context) error, options ...kong.Option,
 ) (code int) {
@@ -70,31 +73,33 @@ func Main(ctx context.Context, name, about string, args []string, line any,
 		return ExitDone
 	}
 	if err == nil {
-		err = RefuseEmpty(parsed)
+		err = refuseEmpty(parsed)
 	}
 	if err != nil {
 		err = UsageError{Err: err}
 	} else {
 		err = run(parsed)
 	}
-	switch {
+	switch _, ofFile := errors.AsType[*fs.PathError](err); {
 	case err == nil:
 		return ExitDone
+	case ofFile && errors.Is(err, syscall.EPIPE):
+		return ExitUnread
 	case errors.As(err, new(UsageError)):
-		fmt.Fprintf(os.Stderr, "%s: %v\nSee `%s --help`.\n", name, err, selected(err, parsed, name))
+		fmt.Fprintf(parser.Stderr, "%s: %v\nSee `%s --help`.\n", name, err, selected(err, parsed, name))
 		return ExitUsage
 	case errors.Is(err, ErrPrinted):
 		return ExitFailed
 	case errors.Is(err, context.Canceled) && ctx.Err() != nil:
 		err = errors.New("interrupted")
 	}
-	fmt.Fprintf(os.Stderr, "%s: %v\n", name, err)
+	fmt.Fprintf(parser.Stderr, "%s: %v\n", name, err)
 	return ExitFailed
 }
 
-// RefuseEmpty refuses an empty value on the command line. Otherwise a script with an unset variable could start a shop that
-// shares no locks with the others.
-func RefuseEmpty(parsed *kong.Context) error {
+// refuseEmpty refuses an empty value on the command line. Otherwise a script with an unset variable could start a shop
+// that shares no locks with the others.
+func refuseEmpty(parsed *kong.Context) error {
 	for _, path := range parsed.Path {
 		value := path.Positional
 		if path.Flag != nil {
