@@ -35,14 +35,13 @@ var (
 	errPaidByProvider = errors.New("orders are paid through the payment provider, not by this call: see docs/payments.md")
 )
 
-// refusedError is one of the errors above, with data for its answer.
-type refusedError struct {
+// notReadyError is errNotReady with the names of the failed checks; none while the shop shuts down.
+type notReadyError struct {
 	error
-	wait    time.Duration // of errRateLimit: until the next request may be sent
-	failing []string      // of errNotReady: the failed checks; none while the shop shuts down
+	failing []string
 }
 
-func (e refusedError) Unwrap() error { return e.error }
+func (e notReadyError) Unwrap() error { return e.error }
 
 // row maps an error to its answer.
 type row struct {
@@ -180,8 +179,8 @@ func (a *api) fail(c *call, err error) {
 	if r.retry >= later {
 		wait = time.Second
 	}
-	if e, ok := errors.AsType[refusedError](err); ok {
-		p.Failing, wait = e.failing, max(wait, e.wait)
+	if e, ok := errors.AsType[notReadyError](err); ok {
+		p.Failing = e.failing
 	}
 	if e, ok := errors.AsType[*order.Error](err); ok {
 		p.OrderStatus, p.Refund, c.refund = e.Status, e.Refund, e.Refund

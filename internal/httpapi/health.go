@@ -105,7 +105,7 @@ func (r *readiness) check(ctx context.Context) (without []string, err error) {
 		}
 	}
 	if failing != nil {
-		r.result = refusedError{error: fmt.Errorf("%w: %s", errNotReady, strings.Join(reasons, "; ")), failing: failing}
+		r.result = notReadyError{error: fmt.Errorf("%w: %s", errNotReady, strings.Join(reasons, "; ")), failing: failing}
 	}
 	return r.without, r.result
 }
