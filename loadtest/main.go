@@ -4,8 +4,8 @@
 //
 //	start shops -> put fresh SKUs up for sale -> race -> audit -> recheck -> verdict
 //
-// It reaches the shops over HTTP only. The verdict compares the shop's own audit with the buyers' log: neither is trusted
-// alone.
+// It reaches the shops over HTTP only. The verdict compares the shop's own audit with the buyers' log:
+// neither is trusted alone.
 //
 // The packages: crowd sends the orders, shopclient speaks to a shop, shops starts or finds shops, and result judges a
 // race and holds the report, which the terminal, JSON and web show. step plays two buyers against each other, by one

@@ -106,8 +106,8 @@ func (s screen) paint(good bool, words string) string {
 	return "\x1b[31m" + words + "\x1b[0m"
 }
 
-// explanation says for each strategy what its lesson is and what happened, and at the end whether the strategies were as
-// they are designed to be.
+// explanation says for each strategy what its lesson is and what happened, and at the end whether the
+// strategies were as they are designed to be.
 func (s screen) explanation(r result.Report) string {
 	indent := 0
 	for _, strategy := range r.Strategies {

@@ -39,8 +39,8 @@ type loadTest struct {
 	limit  time.Duration // of a race: a buyer without an answer by then counts as an error
 }
 
-// run holds the races and reports the results, or serves the page. It returns an app.UsageError if the flags ask for something
-// impossible, and errBroken if a strategy was not as it is designed to be.
+// run holds the races and reports the results, or serves the page. It returns an app.UsageError if the flags ask for
+// something impossible, and errBroken if a strategy was not as it is designed to be.
 func (l loadTest) run(ctx context.Context) (err error) {
 	stop, err := l.Start(ctx, l.screen.print)
 	if err != nil {
@@ -177,7 +177,8 @@ func (l loadTest) race(ctx context.Context, s shopclient.Strategy, tally *crowd.
 	return r, nil
 }
 
-// audit asks for the books of a SKU. With settle, orders may still reach the books: it asks until two audits in a row agree.
+// audit asks for the books of a SKU. With settle, orders may still reach the books: it asks until two
+// audits in a row agree.
 func audit(ctx context.Context, operator *shopclient.Client, sku string, settle bool) (books shopclient.Audit, err error) {
 	for end := time.Now().Add(settleLimit); time.Now().Before(end); {
 		before := books

@@ -157,8 +157,8 @@ func screens() []sheet {
 	}
 }
 
-// check lays the open page on each sheet and fails if it does not fit, or if axe, which SHOP_TEST_AXE names the file of,
-// finds something serious. name says what the page shows.
+// check lays the open page on each sheet and fails if it does not fit, or if axe, which SHOP_TEST_AXE names the file
+// of, finds something serious. name says what the page shows.
 func (p *tab) check(name string, sheets ...sheet) {
 	p.Helper()
 	for _, s := range sheets {

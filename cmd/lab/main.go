@@ -1,6 +1,6 @@
-// Command lab is the teaching shop. It is the service of cmd/shop, but each request may choose the strategy that sells its
-// order, including strategies that oversell, and can be recorded and stopped. The lab trusts the names that buyers give,
-// and any client may change its stock.
+// Command lab is the teaching shop. It is the service of cmd/shop, but each request may choose the strategy that sells
+// its order, including strategies that oversell, and can be recorded and stopped. The lab trusts the names that buyers
+// give, and any client may change its stock.
 //
 // Flags override environment variables, and environment variables override defaults. Empty variables are ignored. Exit
 // codes: 0 done, 1 failed, 2 used wrongly.

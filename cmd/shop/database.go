@@ -17,7 +17,8 @@ import (
 	"example.com/shop/internal/store"
 )
 
-// open opens the database of a command. With create, it makes the data folder; without, a folder without a shop is an error.
+// open opens the database of a command. With create, it makes the data folder; without, a folder
+// without a shop is an error.
 func (p *program) open(ctx context.Context, create bool, s app.DatabaseSettings, steps ...app.Step) (*store.Store, error) {
 	s.Log = p.log
 	switch {

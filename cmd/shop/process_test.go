@@ -106,7 +106,8 @@ type running struct {
 // opened matches the log line, in text or JSON, with the addresses of a shop that is open.
 var opened = regexp.MustCompile(`"?msg"?[=:]"shop is open",? ?"?addr"?[=:]"?([0-9.:]+)"?,? ?"?operator"?[=:]"?([0-9.:]*)`)
 
-// startShop starts serve on a free port and returns when the shop is open. The process is killed at the end of the test.
+// startShop starts serve on a free port and returns when the shop is open. The process is killed at the
+// end of the test.
 func startShop(t *testing.T, args ...string) *running {
 	t.Helper()
 	args = append([]string{"serve", "--listen", "127.0.0.1:0"}, args...)

@@ -71,8 +71,9 @@ func (s *serveCommand) Run(ctx context.Context, p *program) error {
 	})
 }
 
-// secrets reads the given secrets. Without servers, it makes missing ones, and made lists the tokens. If it makes both the
-// secret of buyers' tokens and the payments token, the shop is a demonstration: buyers may pay without a payment service.
+// secrets reads the given secrets. Without servers, it makes missing ones, and made lists the tokens.
+// If it makes both the secret of buyers' tokens and the payments token, the shop is a demonstration:
+// buyers may pay without a payment service.
 func (s *serveCommand) secrets(temporary bool) (made string, err error) {
 	madePayments := false
 	withoutServers := s.MySQL == "" && s.Redis == ""

@@ -42,8 +42,8 @@ func TestServe_servers(t *testing.T) {
 	}
 }
 
-// "the command tries again for --start-timeout, and reports the session with the oldest transaction": behind a transaction
-// that has read a table, it gives up, or goes on when the transaction ends.
+// "the command tries again for --start-timeout, and reports the session with the oldest transaction": behind a
+// transaction that has read a table, it gives up, or goes on when the transaction ends.
 func TestMigrate_tableInUse(t *testing.T) {
 	dsn := testserver.MySQL(t)
 	shop(t, "migrate", "--mysql", dsn).want(t, app.ExitDone, "up to date")

@@ -85,8 +85,8 @@ func keptSecret(data, name string) string {
 	return filepath.Join(data, strings.ReplaceAll(name, "-", "."))
 }
 
-// readSecret returns the secret in a file or an environment variable, or the zero Secret if neither is set. No flag takes
-// the secret itself, because all users of the machine can see command lines in the list of processes.
+// readSecret returns the secret in a file or an environment variable, or the zero Secret if neither is set. No flag
+// takes the secret itself, because all users of the machine can see command lines in the list of processes.
 func readSecret(name, file string) (secret auth.Secret, err error) {
 	variable := "SHOP_" + strings.ToUpper(strings.ReplaceAll(name, "-", "_"))
 	text := os.Getenv(variable)

@@ -387,8 +387,8 @@ func (s *system) wantOrder(t *testing.T, id, status string) time.Time {
 	return expires
 }
 
-// wantRefused fails unless the operator's list of refused payments that are to be refunded has this one with the refusal;
-// without a refusal, unless the list lacks the payment.
+// wantRefused fails unless the operator's list of refused payments that are to be refunded has this one with the
+// refusal; without a refusal, unless the list lacks the payment.
 func (s *system) wantRefused(t *testing.T, paymentID, refusal string) {
 	t.Helper()
 	got := ""

@@ -36,8 +36,8 @@ type service struct {
 	log    *slog.Logger
 }
 
-// object is what matters of a PaymentIntent, a Charge or a Refund. These fields are the same in all versions of Stripe's API
-// since 2019.
+// object is what matters of a PaymentIntent, a Charge or a Refund. These fields are the same in all
+// versions of Stripe's API since 2019.
 type object struct {
 	ID       string
 	Object   string            // such as "refund"
@@ -54,8 +54,8 @@ type object struct {
 // orderID matches the ids of the shop's orders. Another application of the account may have another kind of order_id.
 var orderID = regexp.MustCompile(`^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$`)
 
-// webhook acknowledges an event when all that it leads to is done. Otherwise it answers 503: Stripe sends the event again,
-// and its dashboard shows the failure.
+// webhook acknowledges an event when all that it leads to is done. Otherwise it answers 503: Stripe sends the event
+// again, and its dashboard shows the failure.
 func (s *service) webhook(w http.ResponseWriter, r *http.Request) {
 	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, maxBody))
 	if err != nil {
@@ -195,8 +195,8 @@ func (a *answer) Error() string { return fmt.Sprintf("the shop: %d %s %s", a.cod
 
 func (a *answer) is(code string) bool { return a.Type == "/problems/"+code }
 
-// tellShop makes a call about an order or a payment. The answer is an *answer unless it is a 200 with this order or payment:
-// another server, such as a proxy with a page of its own, may answer anything.
+// tellShop makes a call about an order or a payment. The answer is an *answer unless it is a 200 with this order or
+// payment: another server, such as a proxy with a page of its own, may answer anything.
 func (s *service) tellShop(ctx context.Context, collection, id, call string, message map[string]any) error {
 	var body bytes.Buffer
 	if message != nil {

@@ -254,8 +254,8 @@ func leaseCheck(backend lock.Backend, address string) func(context.Context) erro
 	}
 }
 
-// check returns the readiness check of a server. The check is optional if orders can be sold without the server. It logs
-// when the server fails and when it works again.
+// check returns the readiness check of a server. The check is optional if orders can be sold without the server. It
+// logs when the server fails and when it works again.
 func (p *Parts) check(server string, optional bool, try func(context.Context) error) httpapi.Check {
 	outage := &observe.Outage{Log: p.log.With("server", server), Message: "the server cannot take orders, so the shop is not ready"}
 	if optional {
@@ -297,7 +297,7 @@ type Hooks struct {
 	// Spans exports the traces; nil for no traces.
 	Spans sdktrace.SpanExporter
 
-	// Alone says that the Redis belongs to this process, even if Settings.Redis does not name it yet. The strategy redis is
-	// then allowed, and no second shop may serve the data folder.
+	// Alone says that the Redis belongs to this process, even if Settings.Redis does not name it yet. The strategy redis
+	// is then allowed, and no second shop may serve the data folder.
 	Alone bool
 }

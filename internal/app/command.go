@@ -40,8 +40,8 @@ func (e UsageError) Unwrap() error { return e.Err }
 // ErrPrinted means that a command has failed and has printed the reason.
 var ErrPrinted = errors.New("failed")
 
-// UntilSignal returns a context that ends with the first SIGINT, SIGTERM or other given signal. A second signal kills the
-// process, except within 100 ms: timeout(1) signals the process and then its group.
+// UntilSignal returns a context that ends with the first SIGINT, SIGTERM or other given signal. A second signal kills
+// the process, except within 100 ms: timeout(1) signals the process and then its group.
 func UntilSignal(others ...os.Signal) context.Context {
 	ctx, stop := signal.NotifyContext(context.Background(), append(others, os.Interrupt, syscall.SIGTERM)...)
 	context.AfterFunc(ctx, func() {
@@ -133,8 +133,8 @@ type Running interface {
 	Shutdown(ctx context.Context) error
 }
 
-// Serve starts a shop and serves until ctx ends or the shop fails. It makes the data folder. If there is no database, it
-// makes a temporary data folder, which is removed at the end.
+// Serve starts a shop and serves until ctx ends or the shop fails. It makes the data folder. If there is no database,
+// it makes a temporary data folder, which is removed at the end.
 func Serve(ctx context.Context, s *Settings, start func(temporary bool) (Running, error)) (err error) {
 	if os.Getenv("GOGC") == "" {
 		debug.SetGCPercent(400) // the heap of a shop is small: fewer collections are worth the memory
@@ -176,8 +176,8 @@ func (s LogSettings) Logger(w io.Writer) *slog.Logger {
 	return slog.New(slog.NewTextHandler(w, options))
 }
 
-// ThisBuild returns the version and commit of the running program, each empty if unknown: `go run` records no commit. The
-// version ends in "+dirty" if the program was built from changed files.
+// ThisBuild returns the version and commit of the running program, each empty if unknown: `go run` records no commit.
+// The version ends in "+dirty" if the program was built from changed files.
 func ThisBuild() (version, commit string) {
 	info, ok := debug.ReadBuildInfo()
 	if !ok {

@@ -140,8 +140,8 @@ func (p *Parts) startJobs() (stop func(), ended <-chan struct{}) {
 	return stop, all
 }
 
-// standBy tries to get the job's lease until ctx ends, and runs the job while this instance holds the lease. After a failed
-// run, the instance leaves the job to others for a while, because the cause may be local.
+// standBy tries to get the job's lease until ctx ends, and runs the job while this instance holds the lease. After a
+// failed run, the instance leaves the job to others for a while, because the cause may be local.
 func (p *Parts) standBy(ctx context.Context, j job) {
 	const pause = time.Second // between tries
 	log := p.log.With("job", j.name)

@@ -25,8 +25,8 @@ func as(t *testing.T, buyer string) string {
 	return "Authorization: Bearer " + token
 }
 
-// "The operator's API is open only if it has an address; it has a listener and a token of its own". In Shutdown, the API
-// closes last.
+// "The operator's API is open only if it has an address; it has a listener and a token of its own". In
+// Shutdown, the API closes last.
 func TestShop_operator(t *testing.T) {
 	t.Parallel()
 	s := embedded(t, 5)

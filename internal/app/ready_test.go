@@ -116,7 +116,8 @@ func TestReadyz_diskFull(t *testing.T) {
 	}
 }
 
-// "If the path of the SQLite file leads to another file by now, or to none", no order is lost in the file that was opened.
+// "If the path of the SQLite file leads to another file by now, or to none", no order is lost in the
+// file that was opened.
 func TestReadyz_fileReplaced(t *testing.T) {
 	t.Parallel()
 	s := embedded(t, 5)

@@ -13,7 +13,8 @@ import (
 	"example.com/shop/internal/testserver"
 )
 
-// "It runs once a day, even if Redis loses its data or instances change. If no instance runs at that time, it runs later."
+// "It runs once a day, even if Redis loses its data or instances change. If no instance runs at that
+// time, it runs later."
 func TestShop_reconciles(t *testing.T) {
 	t.Parallel()
 	s := embedded(t, 5)

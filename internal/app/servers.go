@@ -25,8 +25,8 @@ import (
 // Step is a step of a start that asks the database. After an error that may be temporary, it is repeated.
 type Step func(context.Context, *store.Store) error
 
-// OpenDatabase waits until the database has answered and all steps are done, or ctx or s.StartTimeout ends. Wrong settings
-// are a UsageError.
+// OpenDatabase waits until the database has answered and all steps are done, or ctx or s.StartTimeout
+// ends. Wrong settings are a UsageError.
 func OpenDatabase(ctx context.Context, s DatabaseSettings, steps ...Step) (*store.Store, error) {
 	if err := s.checkDatabase(); err != nil {
 		return nil, UsageError{Err: err}
@@ -65,8 +65,8 @@ func openMySQL(ctx context.Context, s DatabaseSettings, o store.Options) (db *st
 	return db, nil
 }
 
-// Prepare migrates a SQLite file. It refuses a database server whose schema is old or not the shop's: other instances may
-// use that server, so that the operator has to run `shop migrate`.
+// Prepare migrates a SQLite file. It refuses a database server whose schema is old or not the shop's: other instances
+// may use that server, so that the operator has to run `shop migrate`.
 func Prepare(ctx context.Context, db *store.Store) error {
 	if !db.IsSQLite() {
 		return UpToDate(ctx, db)
@@ -146,8 +146,9 @@ type redisServers struct {
 
 func (r *redisServers) String() string { return strings.Join(r.addrs, ",") }
 
-// readRedis reads host:port or a URL of go-redis. A URL with master_name in its query names Sentinels; a URL with further
-// nodes (addr) or cluster=true names a Cluster. The errors never quote the address, which may contain a password.
+// readRedis reads host:port or a URL of go-redis. A URL with master_name in its query names Sentinels;
+// a URL with further nodes (addr) or cluster=true names a Cluster. The errors never quote the address,
+// which may contain a password.
 func readRedis(address string) (r *redisServers, err error) {
 	errForm := errors.New("redis: want host:port or redis://user:password@host:6379/0; for Sentinels redis://host:26379?master_name=NAME&addr=HOST:PORT; for a Cluster redis://host:6379?addr=HOST:PORT, or cluster=true instead of further nodes")
 	if !strings.Contains(address, "://") {
@@ -303,7 +304,8 @@ func (f TLSFiles) config(prefix string) (*tls.Config, error) {
 	return config, nil
 }
 
-// refusedTLS reports a permanent error of TLS: the server does not speak it, has a bad certificate, or ended the handshake.
+// refusedTLS reports a permanent error of TLS: the server does not speak it, has a bad certificate, or
+// ended the handshake.
 func refusedTLS(err error) bool {
 	var remote *net.OpError // a server's alert after the handshake of TLS 1.3
 	return errors.As(err, new(tls.RecordHeaderError)) || errors.As(err, new(*tls.CertificateVerificationError)) ||

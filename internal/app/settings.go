@@ -104,7 +104,8 @@ func (s DatabaseSettings) log() *slog.Logger {
 	return slog.New(observe.NewHandler(s.Log.Handler()))
 }
 
-// Check returns all errors in the settings of a shop with these hooks. Each error names its flag. Check contacts no server.
+// Check returns all errors in the settings of a shop with these hooks. Each error names its flag. Check
+// contacts no server.
 func Check(s Settings, h Hooks) error {
 	c := checks{s.checkDatabase(), CheckAddress("listen", s.Listen)}
 	if s.OperatorListen != "" {

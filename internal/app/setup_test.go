@@ -23,8 +23,8 @@ func TestMain(m *testing.M) {
 	goleak.VerifyTestMain(testserver.Wrap(m), goleak.IgnoreAnyFunction("github.com/redis/go-redis/v9/internal/pool.(*ConnPool).tryDial"))
 }
 
-// embedded returns settings of a shop that needs no server, with one SKU, mug, the operator's API, and buyers who have no limits
-// and pay by their own word.
+// embedded returns settings of a shop that needs no server, with one SKU, mug, the operator's API, and
+// buyers who have no limits and pay by their own word.
 func embedded(t *testing.T, units int64) app.Settings {
 	t.Helper()
 	addrs, stop, err := lab.StartEmbedded(1)

@@ -32,7 +32,8 @@ type Shop struct {
 	stopped  error // outcome of Shutdown
 }
 
-// Start builds a shop and serves. It waits for servers until ctx or s.StartTimeout ends. Wrong settings are a UsageError.
+// Start builds a shop and serves. It waits for servers until ctx or s.StartTimeout ends. Wrong settings
+// are a UsageError.
 func Start(ctx context.Context, s Settings, h Hooks) (*Shop, error) {
 	if err := Check(s, h); err != nil {
 		return nil, UsageError{Err: err}
@@ -96,9 +97,9 @@ func (s *Shop) OperatorAddr() string {
 func (s *Shop) Done() <-chan struct{} { return s.failed }
 
 // Shutdown lets readiness fail, waits for load balancers to notice, finishes the orders in flight, and closes the
-// operator's API and everything else that Start opened. If ctx or Settings.Drain ends first, it aborts the rest and returns
-// an error. It ends the jobs at once; a job that hangs is aborted, which is not an error. The failure of a listener is an
-// error. Calling it again returns the first outcome.
+// operator's API and everything else that Start opened. If ctx or Settings.Drain ends first, it aborts the rest and
+// returns an error. It ends the jobs at once; a job that hangs is aborted, which is not an error. The failure of a
+// listener is an error. Calling it again returns the first outcome.
 func (s *Shop) Shutdown(ctx context.Context) error {
 	s.once.Do(func() { s.stopped = s.shutdown(ctx) })
 	return s.stopped

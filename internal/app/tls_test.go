@@ -17,7 +17,8 @@ import (
 	"example.com/shop/internal/testserver"
 )
 
-// "If the settings require TLS, Start refuses a database or Redis that speaks plaintext or has an untrusted certificate."
+// "If the settings require TLS, Start refuses a database or Redis that speaks plaintext or has an
+// untrusted certificate."
 func TestStart_redisTLS(t *testing.T) {
 	t.Parallel()
 	ca := newCA(t)

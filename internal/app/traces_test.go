@@ -46,8 +46,8 @@ func startTraced(t *testing.T, s app.Settings) (*app.Shop, spanBook) {
 	return shop, spans
 }
 
-// "A request is one trace: the HTTP server's span and, below it, a span for each SQL statement, BEGIN and COMMIT included,
-// and for each Redis command. A W3C traceparent of the request is continued." "No span contains a value."
+// "A request is one trace: the HTTP server's span and, below it, a span for each SQL statement, BEGIN and COMMIT
+// included, and for each Redis command. A W3C traceparent of the request is continued." "No span contains a value."
 func TestShop_traces(t *testing.T) {
 	t.Parallel()
 	const givenTrace, givenSpan = "4bf92f3577b34da6a3ce929d0e0e4736", "00f067aa0ba902b7"

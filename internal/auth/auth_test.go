@@ -116,8 +116,8 @@ func badTokens() map[string][]string {
 
 func times(text string, n int) string { return strings.Repeat(text, n) }
 
-// Verify's errors match ErrToken, say "what is wrong with the token and contains no part of it". "A token that repeats a name,
-// or writes one of these names in another case, is refused."
+// Verify's errors match ErrToken, say "what is wrong with the token and contains no part of it". "A token that repeats
+// a name, or writes one of these names in another case, is refused."
 func TestTokens_Verify(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

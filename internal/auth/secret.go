@@ -17,14 +17,14 @@ import (
 
 const secretBytes = 32 // the size of the hash (RFC 7518, section 3.2)
 
-// Secret signs buyers' tokens, or is the operator's token itself. The zero value is no secret. A Secret never prints its
-// text: every verb, and a log, shows "[secret]".
+// Secret signs buyers' tokens, or is the operator's token itself. The zero value is no secret. A Secret never prints
+// its text: every verb, and a log, shows "[secret]".
 type Secret struct {
 	text string // as given: base64 and hex are not decoded
 }
 
-// NewSecret accepts 32 random bytes, written in base64 or as hexadecimal digits. It refuses any other text, because a long
-// phrase can be guessed. The error never shows the text.
+// NewSecret accepts 32 random bytes, written in base64 or as hexadecimal digits. It refuses any other text, because a
+// long phrase can be guessed. The error never shows the text.
 func NewSecret(text string) (Secret, error) {
 	random, err := hex.DecodeString(text)
 	if err != nil {

@@ -136,8 +136,8 @@ type api struct {
 	ready    readiness
 }
 
-// route is a row of the table of routes. A handler returns an error, or a status and a body to encode as JSON. The body is
-// nil if the handler has written the answer itself.
+// route is a row of the table of routes. A handler returns an error, or a status and a body to encode as JSON. The body
+// is nil if the handler has written the answer itself.
 type route struct {
 	method, path string
 	caller       caller

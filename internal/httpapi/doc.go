@@ -1,6 +1,7 @@
-// Package httpapi is the shop's HTTP API: routes, JSON, limits, and one table that maps errors to answers. New returns the
-// buyers' API, and NewOperator the operator's API, for a listener that buyers cannot reach. The contract is openapi.yaml,
-// which also says how strictly bodies and queries are read. The tests check every answer against the contract.
+// Package httpapi is the shop's HTTP API: routes, JSON, limits, and one table that maps errors to
+// answers. New returns the buyers' API, and NewOperator the operator's API, for a listener that buyers
+// cannot reach. The contract is openapi.yaml, which also says how strictly bodies and queries are read.
+// The tests check every answer against the contract.
 //
 // A request passes serve and admit, in serve.go. Then its handler decodes the request, calls the service, and returns
 // status, body and error; the rules are in the service. An error without a row in the table is a 500: the log has its
@@ -8,9 +9,9 @@
 //
 // # Authentication
 //
-// With Config.Buyers, a request below /v1/orders must show a valid token in its Authorization header (RFC 6750). Otherwise
-// the answer is a 401, and nothing else of the request is read. Config.Identify replaces the token. Every request to the
-// operator's API except GET /healthz must show the operator's token; otherwise the answer is a 401.
+// With Config.Buyers, a request below /v1/orders must show a valid token in its Authorization header (RFC 6750).
+// Otherwise the answer is a 401, and nothing else of the request is read. Config.Identify replaces the token. Every
+// request to the operator's API except GET /healthz must show the operator's token; otherwise the answer is a 401.
 //
 // # Idempotency-Key
 //
@@ -23,9 +24,10 @@
 //
 // # Limits
 //
-// Config.Limiter counts a buyer's changes: the POST requests below /v1/orders, valid or not. It also bounds the requests of
-// one buyer that run or wait. Only then does Config.MaxInFlight bound the requests of all buyers below /v1/, so that one
-// buyer cannot use up the room of all. The reads of each route have an eighth of MaxInFlight, and run a few at a time, so
-// that lists leave room for reads of one order. The operator's API has the same limits, and its reads of each route run one
-// at a time, so that audits leave room for orders. Every 429 and 503 has a Retry-After, in seconds.
+// Config.Limiter counts a buyer's changes: the POST requests below /v1/orders, valid or not. It also
+// bounds the requests of one buyer that run or wait. Only then does Config.MaxInFlight bound the
+// requests of all buyers below /v1/, so that one buyer cannot use up the room of all. The reads of each
+// route have an eighth of MaxInFlight, and run a few at a time, so that lists leave room for reads of
+// one order. The operator's API has the same limits, and its reads of each route run one at a time, so
+// that audits leave room for orders. Every 429 and 503 has a Retry-After, in seconds.
 package httpapi

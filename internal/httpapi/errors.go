@@ -75,8 +75,8 @@ const (
 	detailInternal  = "Something went wrong that is not your fault. It was logged."
 )
 
-// errorTable maps errors to answers. The first row that matches counts. So the outcome of an order comes before the reason
-// why a wait ended, and frequent errors come first.
+// errorTable maps errors to answers. The first row that matches counts. So the outcome of an order comes before the
+// reason why a wait ended, and frequent errors come first.
 func errorTable() []row {
 	return []row{
 		{order.ErrUnknownOutcome, 503, "unknown-outcome", "Outcome unknown", detailLost, later},

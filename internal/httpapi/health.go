@@ -45,8 +45,8 @@ func (a *api) readyz(c *call) (int, any, error) {
 	return http.StatusOK, ready, nil
 }
 
-// Check checks a server. The shop is ready if the server can do its part of an order, or if the check is Optional. Try is
-// called by one goroutine at a time, at most once a second, and returns when ctx ends. Its error names the server.
+// Check checks a server. The shop is ready if the server can do its part of an order, or if the check is Optional. Try
+// is called by one goroutine at a time, at most once a second, and returns when ctx ends. Its error names the server.
 type Check struct {
 	Name     string
 	Optional bool
@@ -70,8 +70,8 @@ type readiness struct {
 	result  error         // of the last round
 }
 
-// check returns the optional checks that failed, and an errNotReady if another check failed. A round goes on even if the
-// client that began it disconnects.
+// check returns the optional checks that failed, and an errNotReady if another check failed. A round
+// goes on even if the client that began it disconnects.
 func (r *readiness) check(ctx context.Context) (without []string, err error) {
 	r.turn <- struct{}{}
 	defer func() { <-r.turn }()

@@ -38,8 +38,8 @@ func (u unread) Read([]byte) (int, error) {
 	return 0, errors.New("unread")
 }
 
-// "Config.Limiter counts a buyer's changes: the POST requests below /v1/orders, valid or not." The token is checked first.
-// Neither reads nor the requests of another buyer count.
+// "Config.Limiter counts a buyer's changes: the POST requests below /v1/orders, valid or not." The token is checked
+// first. Neither reads nor the requests of another buyer count.
 func TestLimiter(t *testing.T) {
 	server := miniredis.RunT(t)
 	server.SetTime(time.Now()) // it stands still
@@ -211,7 +211,8 @@ func TestLimiter_clock(t *testing.T) {
 	}
 }
 
-// "Config.MaxInFlight bound the requests of all buyers below /v1/." A busy shop does not log each request that it refuses.
+// "Config.MaxInFlight bound the requests of all buyers below /v1/." A busy shop does not log each
+// request that it refuses.
 func TestMaxInFlight(t *testing.T) {
 	t.Parallel()
 	const most = 3
@@ -309,7 +310,8 @@ const operator = "operator" // who sends a request
 const someOrder = "/v1/orders/0190d0c0-0000-7000-8000-000000000000"
 
 // "The reads of each route have an eighth of MaxInFlight, and run a few at a time": a crowd of readers keeps out
-// neither orders nor other reads. "The operator's API has the same limits, and its reads of each route run one at a time".
+// neither orders nor other reads. "The operator's API has the same limits, and its reads of each route
+// run one at a time".
 func TestReads(t *testing.T) {
 	t.Parallel()
 	for read, by := range map[string]string{

@@ -130,7 +130,8 @@ func (a *api) refundFailed(c *call) (int, any, error) {
 	return a.noteRefund(c, "noted", a.Store.RefundFailed)
 }
 
-// noteRefund answers with the payment. The last report counts, because a refund may fail days after it was reported as made.
+// noteRefund answers with the payment. The last report counts, because a refund may fail days after it
+// was reported as made.
 func (a *api) noteRefund(c *call, outcome string, note func(context.Context, string) (order.Payment, error)) (int, any, error) {
 	if err := decode(c, new(noBody)); err != nil {
 		return 0, nil, err

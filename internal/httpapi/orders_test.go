@@ -90,8 +90,8 @@ func TestPlaceOrder(t *testing.T) {
 	wantLife(t, s.call(t, "GET /v1/orders/"+got.ID, "", ann), "pending")
 }
 
-// fromAll sends the same request many times at once, to all instances in turn, and again what is refused because the first
-// is in progress. It returns the one answer that is no replay; all others must be the same.
+// fromAll sends the same request many times at once, to all instances in turn, and again what is refused because the
+// first is in progress. It returns the one answer that is no replay; all others must be the same.
 func fromAll(t *testing.T, instances []*shop, send func(s *shop) *httptest.ResponseRecorder) (first *httptest.ResponseRecorder) {
 	t.Helper()
 	answers := make([]*httptest.ResponseRecorder, 50)
@@ -129,8 +129,8 @@ func fromAll(t *testing.T, instances []*shop, send func(s *shop) *httptest.Respo
 	return first
 }
 
-// "A repeat gets the status, the Location and, byte for byte, the body of the first answer": 50 requests at once place one
-// order, pay it and cancel another; then the price changes, and an order expires.
+// "A repeat gets the status, the Location and, byte for byte, the body of the first answer": 50 requests at once place
+// one order, pay it and cancel another; then the price changes, and an order expires.
 func TestReplay(t *testing.T) {
 	t.Parallel()
 	storetest.EachKind(t, func(t *testing.T, kind storetest.Kind) {
@@ -220,8 +220,8 @@ func TestEndOrder(t *testing.T) {
 	s.wantLevel(t, "mug", stock.Level{Supplied: 9, Available: 7, Sold: 2})
 }
 
-// "The request has no body; an empty object is also accepted." A chunked request without chunks has no body, whatever its
-// Content-Type says.
+// "The request has no body; an empty object is also accepted." A chunked request without chunks has no
+// body, whatever its Content-Type says.
 func TestEndOrder_body(t *testing.T) {
 	t.Parallel()
 	s := newShop(t, nil)
@@ -255,8 +255,8 @@ func TestEndOrder_body(t *testing.T) {
 	}
 }
 
-// "POST /v1/orders and a restock require a key; pay and cancel accept one." No other request of the buyer may have had the
-// key.
+// "POST /v1/orders and a restock require a key; pay and cancel accept one." No other request of the
+// buyer may have had the key.
 func TestEndOrder_key(t *testing.T) {
 	t.Parallel()
 	s := newShop(t, nil)

@@ -159,8 +159,8 @@ func TestPayments_bad(t *testing.T) {
 	}
 }
 
-// "It gives access only to payments", and no other token opens these calls, whose refusals are counted by outcome. Only in a
-// demonstration may buyers pay themselves.
+// "It gives access only to payments", and no other token opens these calls, whose refusals are counted by outcome. Only
+// in a demonstration may buyers pay themselves.
 func TestPayments_tokens(t *testing.T) {
 	t.Parallel()
 	var seen witness

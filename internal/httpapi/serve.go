@@ -52,12 +52,14 @@ type call struct {
 	refund  bool   // the payment must be refunded
 }
 
-// value returns a header's value, empty if it is absent. A line break, which every check refuses, joins repeated values.
+// value returns a header's value, empty if it is absent. A line break, which every check refuses, joins
+// repeated values.
 func (c *call) value(header string) string {
 	return strings.Join(c.Request.Header.Values(header), "\n")
 }
 
-// requestIDRule is the rule for an X-Request-Id that is answered and logged: 1 to 64 letters, digits or any of ._:/+=@- .
+// requestIDRule is the rule for an X-Request-Id that is answered and logged: 1 to 64 letters, digits or
+// any of ._:/+=@- .
 var requestIDRule = regexp.MustCompile(`^[A-Za-z0-9._:/+=@-]{1,64}$`)
 
 // serve returns the handler of a route: it sets the headers, admits the request, answers, and logs a line.
@@ -112,7 +114,8 @@ const (
 	readsAtOnce         = 6
 	operatorReadsAtOnce = 1
 
-	// readShare divides MaxInFlight: each route's reads have an eighth, and the reads of all four buyers' routes have half.
+	// readShare divides MaxInFlight: each route's reads have an eighth, and the reads of all four buyers'
+	// routes have half.
 	readShare = 8
 )
 
@@ -127,8 +130,8 @@ func readsOf(r route) *reads {
 	return nil
 }
 
-// admit checks the token, the limits and the request, in this order, and calls the handler. The limit of one buyer comes
-// before the limits of all buyers, so that one buyer cannot use them up.
+// admit checks the token, the limits and the request, in this order, and calls the handler. The limit of one buyer
+// comes before the limits of all buyers, so that one buyer cannot use them up.
 func (a *api) admit(c *call) (status int, body any, err error) {
 	if err := a.identify(c); err != nil {
 		return 0, nil, err
@@ -234,8 +237,8 @@ func (a *api) identify(c *call) (err error) {
 // inAPI reports whether the limits and the check of the URL apply. Health checks, scrapes and profiles are exempt.
 func (r route) inAPI() bool { return strings.HasPrefix(r.path, "/v1/") }
 
-// check refuses repeated headers, impossible names of SKUs and ids of orders, and unknown or repeated query parameters: a
-// mistyped filter must not be ignored.
+// check refuses repeated headers, impossible names of SKUs and ids of orders, and unknown or repeated
+// query parameters: a mistyped filter must not be ignored.
 func check(c *call) error {
 	for _, header := range []string{headerKey, "Content-Type"} {
 		if n := len(c.Request.Header.Values(header)); n > 1 {

@@ -14,12 +14,12 @@ import (
 	"example.com/shop/internal/store"
 )
 
-// getLock is strategy.None under MySQL's named locks. The transaction and its locks share a connection: nobody else gets the
-// locks while it lives, and they end with it. That is right on one primary. Several locks of one session need MySQL 5.7.5 or
-// MariaDB 10.0.2: before, a second GET_LOCK released the first.
+// getLock is strategy.None under MySQL's named locks. The transaction and its locks share a connection: nobody else
+// gets the locks while it lives, and they end with it. That is right on one primary. Several locks of one session need
+// MySQL 5.7.5 or MariaDB 10.0.2: before, a second GET_LOCK released the first.
 //
-// A lock has the name of its SKU: MySQL allows 64 characters for it, as many as a SKU may have. Names belong to the whole
-// server: shops in two schemas share their locks.
+// A lock has the name of its SKU: MySQL allows 64 characters for it, as many as a SKU may have. Names belong to the
+// whole server: shops in two schemas share their locks.
 type getLock struct {
 	strategy.Shop
 	db   *store.Store
@@ -60,7 +60,8 @@ func (s getLock) take(ctx context.Context, conn *sql.Conn, name string) error {
 	return nil
 }
 
-// free releases a lock. If that fails, the connection is closed instead of going back to the pool: the lock ends with it.
+// free releases a lock. If that fails, the connection is closed instead of going back to the pool: the
+// lock ends with it.
 func free(ctx context.Context, conn *sql.Conn, name string) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), freeBound)
 	defer cancel()

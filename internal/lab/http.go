@@ -25,8 +25,8 @@ import (
 //	GET  /v1/recordings/{name}/lock    the LockState of the lock that the recorded request has asked for last
 //	POST /v1/recordings/{name}/{move}  make a Move with the request; the Recording
 //
-// and, without a token, what the operator does with stock: GET /v1/audit, POST /v1/skus, PATCH /v1/skus/{sku}, and GET and
-// POST /v1/skus/{sku}/movements. Guard protects all of them.
+// and, without a token, what the operator does with stock: GET /v1/audit, POST /v1/skus, PATCH /v1/skus/{sku}, and GET
+// and POST /v1/skus/{sku}/movements. Guard protects all of them.
 func (l *teaching) handler(buyers, operator http.Handler) http.Handler {
 	mux := http.NewServeMux()
 	mux.Handle("/", buyers)
@@ -73,9 +73,9 @@ func (l *teaching) handler(buyers, operator http.Handler) http.Handler {
 	return Guard(name, mux)
 }
 
-// Guard protects a server that asks for no password from the pages that its user opens in a browser. A request that changes
-// something must be of the same origin. The Host of each request must be an address, localhost, or name, which the server
-// listens on: the owner of any other name can make the name lead here (DNS rebinding).
+// Guard protects a server that asks for no password from the pages that its user opens in a browser. A request that
+// changes something must be of the same origin. The Host of each request must be an address, localhost, or name, which
+// the server listens on: the owner of any other name can make the name lead here (DNS rebinding).
 func Guard(name string, next http.Handler) http.Handler {
 	sameOrigin := http.NewCrossOriginProtection().Handler(next)
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -136,7 +136,7 @@ type choiceKey struct{}
 //
 //	Shop-Strategy: none    how, by a strategy that is available
 //	Shop-Think: 2ms        the pause between reading stock and writing it, at most maxThink
-//	Shop-Recording: a      record what the request does, under this name, and stop before each step that another can notice
+//	Shop-Recording: a      record the request under this name, and stop it before each step that another can notice
 //
 // The error is an httpapi.ErrMalformed.
 func (l *teaching) choose(by *choice) (err error) {

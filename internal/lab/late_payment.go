@@ -10,7 +10,8 @@ import (
 	"example.com/shop/internal/store"
 )
 
-// latePayment sells to buyers who pay with a provider. The provider's message may come when the units are another buyer's.
+// latePayment sells to buyers who pay with a provider. The provider's message may come when the units
+// are another buyer's.
 type latePayment struct {
 	strategy.Shop
 	orders  *order.Service
@@ -32,8 +33,8 @@ func (s latePayment) Sell(ctx context.Context, d *order.Draft) error {
 	if !s.guarded { // 3. the provider says that it is paid
 		return s.overwrite(ctx, d)
 	}
-	// An order that is pending and not due becomes paid, under the lock of its row. Otherwise order.ErrExpired tells the payment
-	// service to give the money back.
+	// An order that is pending and not due becomes paid, under the lock of its row. Otherwise
+	// order.ErrExpired tells the payment service to give the money back.
 	_, err := s.orders.Pay(ctx, order.EndRequest{Buyer: d.Buyer, OrderID: d.ID})
 	return err
 }
@@ -53,8 +54,8 @@ func (s latePayment) sweep(ctx context.Context, d *order.Draft) error {
 	return err
 }
 
-// overwrite is WRONG: the money has arrived, so it marks the order as paid, whatever its state. An order that has expired is
-// also marked as paid, though another buyer may have its units. And it leaves the units in reserved.
+// overwrite is WRONG: the money has arrived, so it marks the order as paid, whatever its state. An order that has
+// expired is also marked as paid, though another buyer may have its units. And it leaves the units in reserved.
 func (s latePayment) overwrite(ctx context.Context, d *order.Draft) error {
 	tx, err := s.db.DB().BeginTx(ctx, nil)
 	if err != nil {

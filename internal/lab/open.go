@@ -88,9 +88,9 @@ func (l *teaching) openRedlock(ctx context.Context) error {
 	return nil
 }
 
-// openTables opens the locks that are tables, which belong to the teaching shop and so are in no migration. With SQLite, the
-// ownerless one is in a file of its own: in the shop's, taking the lock would wait for transactions that sell, as it does not
-// in MySQL.
+// openTables opens the locks that are tables, which belong to the teaching shop and so are in no
+// migration. With SQLite, the ownerless one is in a file of its own: in the shop's, taking the lock
+// would wait for transactions that sell, as it does not in MySQL.
 func (l *teaching) openTables(ctx context.Context) (err error) {
 	rows := l.Database
 	if l.MySQL != "" {

@@ -61,7 +61,8 @@ const (
 )
 
 const (
-	// Longest is how long a stop lasts that no Move ends; less by the limit of a request, a transaction (30 s) or a COMMIT (10 s).
+	// Longest is how long a stop lasts that no Move ends; less by the limit of a request, a transaction
+	// (30 s) or a COMMIT (10 s).
 	Longest = 10 * time.Minute
 
 	maxRecordings = 64 // the oldest goes first
@@ -98,9 +99,9 @@ type Recorder struct {
 	recorded []*Trace // the latest last
 }
 
-// Begin begins the trace of a request about these SKUs, and returns the request's context, which ends if it dies. With a name,
-// the request is recorded, and stops before each step that another request can notice. Trace.In is for what is to be traced;
-// call End when the request has its answer. The error is an ErrInvalid.
+// Begin begins the trace of a request about these SKUs, and returns the request's context, which ends if it dies. With
+// a name, the request is recorded, and stops before each step that another request can notice. Trace.In is for what is
+// to be traced; call End when the request has its answer. The error is an ErrInvalid.
 func (r *Recorder) Begin(ctx context.Context, name string, skus []string) (context.Context, *Trace, error) {
 	t := &Trace{
 		name: name, skus: skus, changed: make(chan struct{}), turn: make(chan struct{}, 1),
@@ -122,7 +123,8 @@ func (r *Recorder) Begin(ctx context.Context, name string, skus []string) (conte
 	return ctx, t, nil
 }
 
-// Look returns a recording, as soon as its version is higher than the one that was seen before, or as it is when ctx ends.
+// Look returns a recording, as soon as its version is higher than the one that was seen before, or as
+// it is when ctx ends.
 func (r *Recorder) Look(ctx context.Context, name string, seen int) (Recording, error) {
 	t, err := r.get(name)
 	if err != nil {
@@ -211,8 +213,9 @@ func (r *Recorder) get(name string) (*Trace, error) {
 	return r.recorded[i], nil
 }
 
-// of returns the traces that a command belongs to, if one of them is recorded: the traces in its context, or else the latest
-// recorded trace about a SKU that one of its arguments names; nil for none. own means that they come from the context.
+// of returns the traces that a command belongs to, if one of them is recorded: the traces in its
+// context, or else the latest recorded trace about a SKU that one of its arguments names; nil for none.
+// own means that they come from the context.
 func (r *Recorder) of(ctx context.Context, arguments ...any) (_ traces, own bool) {
 	if !r.used.Load() {
 		return nil, false
@@ -243,8 +246,8 @@ func (t *Trace) isAbout(argument any) bool {
 	})
 }
 
-// ZooKeeper records a command by the SKU in its path, as zklock.Options.Trace. It never stops: taking or releasing a lock
-// is one step.
+// ZooKeeper records a command by the SKU in its path, as zklock.Options.Trace. It never stops: taking
+// or releasing a lock is one step.
 func (r *Recorder) ZooKeeper(command, path, answer string) {
 	shorten := func(text string) string { return short(randomName.ReplaceAllString(text, "$1…")) }
 	if all, _ := r.of(context.Background(), path); !all.died() {
@@ -255,8 +258,8 @@ func (r *Recorder) ZooKeeper(command, path, answer string) {
 // randomName matches the name that rand.Text has made for an owner.
 var randomName = regexp.MustCompile(`\b([A-Z2-7]{6})[A-Z2-7]{20}\b`)
 
-// Lock returns an observer that also records what the lock's store answers about a key. It never stops: an observer must
-// return quickly. next observes lost leases, and does not need to know of contention.
+// Lock returns an observer that also records what the lock's store answers about a key. It never stops: an observer
+// must return quickly. next observes lost leases, and does not need to know of contention.
 func (r *Recorder) Lock(next lock.Observer) lock.Observer {
 	note := func(key, step, detail string) {
 		all, _ := r.of(context.Background(), key)

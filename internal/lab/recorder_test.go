@@ -70,8 +70,8 @@ func recordedRedis(t *testing.T, r *Recorder) (*miniredis.Miniredis, *redis.Clie
 }
 
 // "A stop comes before the command: nothing of it has left the process." "It ends by a Move." "Commands that outlive
-// the context, such as the renewal and the release of a lease, are known by the name of the SKU in their arguments", and
-// do not stop. "A request that has died sends nothing more."
+// the context, such as the renewal and the release of a lease, are known by the name of the SKU in their arguments",
+// and do not stop. "A request that has died sends nothing more."
 func TestRecorder_redis(t *testing.T) {
 	t.Parallel()
 	r := new(Recorder)
@@ -115,9 +115,9 @@ func TestRecorder_redis(t *testing.T) {
 	}
 }
 
-// "What a batch does for several requests is recorded for each, and stops once for each that is stepped." "A request that
-// has died sends nothing more, and its transaction is rolled back. The requests that shared a batch with it also die, and
-// so do all requests that were recorded in its process and had not ended."
+// "What a batch does for several requests is recorded for each, and stops once for each that is stepped." "A request
+// that has died sends nothing more, and its transaction is rolled back. The requests that shared a batch with it also
+// die, and so do all requests that were recorded in its process and had not ended."
 func TestRecorder_batch(t *testing.T) {
 	t.Parallel()
 	r := new(Recorder)
@@ -192,7 +192,8 @@ func (c *dyingContext) Done() <-chan struct{} {
 	return c.Context.Done()
 }
 
-// A request stops before "a statement about the stock, a BEGIN or COMMIT". When it dies, "its transaction is rolled back".
+// A request stops before "a statement about the stock, a BEGIN or COMMIT". When it dies, "its
+// transaction is rolled back".
 func TestRecorder_database(t *testing.T) {
 	t.Parallel()
 	r := new(Recorder)

@@ -101,8 +101,8 @@ func (h redisHook) text(c redis.Cmder) string {
 	return strings.Join(words, " ")
 }
 
-// script returns the index of the script that a command runs: EVALSHA hash n key ... argument ..., or EVAL with the script
-// itself; -1 for other commands.
+// script returns the index of the script that a command runs: EVALSHA hash n key ... argument ..., or
+// EVAL with the script itself; -1 for other commands.
 func (h redisHook) script(c redis.Cmder) int {
 	if c.Name() != "eval" && c.Name() != "evalsha" {
 		return -1

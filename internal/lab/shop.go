@@ -31,8 +31,8 @@ type Settings struct {
 	ShortTTL time.Duration `kong:"-"`
 }
 
-// Default returns the settings of a command line without flags and environment variables: set Data or MySQL. Buyers have no
-// limits.
+// Default returns the settings of a command line without flags and environment variables: set Data or
+// MySQL. Buyers have no limits.
 func Default() Settings {
 	s := Settings{Settings: app.Default()}
 	s.RateLimit, s.MaxOpenOrders = 0, 0
@@ -143,8 +143,8 @@ type teaching struct {
 	database, redis string // names and versions
 }
 
-// batches returns the config of a seller whose batches are in the traces of all their requests. A request that is stepped
-// keeps its rows locked for as long as its leases: others wait for either as long.
+// batches returns the config of a seller whose batches are in the traces of all their requests. A request that is
+// stepped keeps its rows locked for as long as its leases: others wait for either as long.
 func batches(c batch.Config) batch.Config {
 	c.Patience, c.Share = c.LeaseWait, Share
 	return c

@@ -98,7 +98,8 @@ func decode[T any](t *testing.T, text string) (v T) {
 	return v
 }
 
-// GET /v1/strategies lists all, with what those that are not available need, and Shop-Strategy sells by each of the others.
+// GET /v1/strategies lists all, with what those that are not available need, and Shop-Strategy sells by
+// each of the others.
 func (s *Shop) buyByEach(t *testing.T) (missing map[string]string) {
 	t.Helper()
 	text, _ := s.call(t, http.StatusOK, "GET /v1/strategies", "")
@@ -260,8 +261,8 @@ func TestShop_recording(t *testing.T) {
 	s.buy(t, http.StatusBadRequest, "key-2", "mug", 1, "Shop-Recording: a") // a name is used once
 }
 
-// "A request that changes something must be of the same origin." "The Host of each request must be an address, localhost, or
-// name".
+// "A request that changes something must be of the same origin." "The Host of each request must be an
+// address, localhost, or name".
 func TestShop_guard(t *testing.T) {
 	t.Parallel()
 	shop := start(t, embedded(t))

@@ -23,8 +23,8 @@ func Source(file string) ([]byte, error) {
 	return folders[path.Dir(file)].ReadFile(path.Base(file))
 }
 
-// Script returns the Lua source of a command in a recording, such as "EVALSHA release lock:{sku:mug} ATQ4Z2…"; empty if it
-// has none.
+// Script returns the Lua source of a command in a recording, such as "EVALSHA release lock:{sku:mug}
+// ATQ4Z2…"; empty if it has none.
 func Script(command string) string {
 	words := append(strings.Fields(command), "", "", "")
 	name, key := words[1], words[2]

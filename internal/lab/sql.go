@@ -91,7 +91,8 @@ func (c *conn) QueryContext(ctx context.Context, query string, args []driver.Nam
 	return rows, err
 }
 
-// note records a statement, and returns a function that adds its answer. An error means that the statement may not be sent.
+// note records a statement, and returns a function that adds its answer. An error means that the
+// statement may not be sent.
 func (c *conn) note(ctx context.Context, query string, args []driver.NamedValue) (answer func(string), err error) {
 	values := make([]any, len(args))
 	for i, a := range args {

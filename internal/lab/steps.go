@@ -15,7 +15,8 @@ import (
 	"example.com/shop/internal/stock"
 )
 
-// Names of the steps of a purchase. Each request takes the first, and a request that tries again takes some more than once.
+// Names of the steps of a purchase. Each request takes the first, and a request that tries again takes
+// some more than once.
 const (
 	stepBegun     = "begun"
 	stepLockAsked = "lock-asked" // only with a lock, as stepLockHeld and stepReleased

@@ -16,8 +16,8 @@ import (
 	"example.com/shop/internal/stock"
 )
 
-// Names of the locks of correct strategies beside strategy.SharedLock: keys of the lockers that Offers takes, except the last
-// three, which are no Lockers.
+// Names of the locks of correct strategies beside strategy.SharedLock: keys of the lockers that Offers
+// takes, except the last three, which are no Lockers.
 const (
 	MemoryLock    = "memory" // excludes the goroutines of one instance; the others exclude all instances
 	RedlockLock   = "redlock"
@@ -48,8 +48,8 @@ type Parts struct {
 	Lockers      map[string]strategy.Locker // by the names of their locks
 }
 
-// Offers returns the table of all strategies, the default first. A new strategy is a new row. A strategy for which missing has
-// a reason is listed but cannot be used: it may lack a part.
+// Offers returns the table of all strategies, the default first. A new strategy is a new row. A strategy for which
+// missing has a reason is listed but cannot be used: it may lack a part.
 func Offers(p Parts, missing map[string]string) []Offer {
 	all := append(p.right(), p.wrong()...)
 	for i := range all {
@@ -161,7 +161,8 @@ func (p Parts) latePayment(guarded bool) order.Strategy {
 	return latePayment{Shop: p.Shop, orders: orders, db: p.Database, guarded: guarded}
 }
 
-// counted is a strategy whose buyers take units from a count in Redis. The counts of a request that is stepped can be lost, as by FLUSHALL.
+// counted is a strategy whose buyers take units from a count in Redis. The counts of a request that is
+// stepped can be lost, as by FLUSHALL.
 type counted struct {
 	order.Strategy
 	redis redis.UniversalClient

@@ -210,8 +210,8 @@ func (t *Trace) look() (Recording, <-chan struct{}) {
 // traces are the traces of all requests for which a step is taken: what the step does is recorded in each.
 type traces []*Trace
 
-// command records a command once the requests may send it, and returns a function that adds its answer. An error means that
-// they may not send it. stops says that the command is a step by itself.
+// command records a command once the requests may send it, and returns a function that adds its answer. An error means
+// that they may not send it. stops says that the command is a step by itself.
 func (all traces) command(ctx context.Context, kind, text string, stops bool) (answer func(string), err error) {
 	if stops {
 		all.stop(ctx, kind+" "+text)

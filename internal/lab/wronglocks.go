@@ -40,12 +40,12 @@ type LockOptions struct {
 	MaxWait  time.Duration // for a lock
 }
 
-// WrongLocks returns locks over Redis that are WRONG, each by one well-known mistake and right in everything else, by the
-// names of the strategies that sell with them, whose lessons tell the mistakes. Copy package lock instead.
+// WrongLocks returns locks over Redis that are WRONG, each by one well-known mistake and right in everything else, by
+// the names of the strategies that sell with them, whose lessons tell the mistakes. Copy package lock instead.
 //
-// Each is made of the Redis commands that articles and bug reports show; reentrant-count is a script of Redisson, command
-// by command. Waiters poll, as such code does, and a holder is not notified that its lock is over: that is what a lease
-// is for.
+// Each is made of the Redis commands that articles and bug reports show; reentrant-count is a script of
+// Redisson, command by command. Waiters poll, as such code does, and a holder is not notified that its
+// lock is over: that is what a lease is for.
 func WrongLocks(client redis.UniversalClient, o LockOptions) map[string]strategy.Locker {
 	short := cmp.Or(o.ShortTTL, shortTTL)
 	locks := map[string]strategy.Locker{}
@@ -121,8 +121,8 @@ func getThenDelete(ctx context.Context, client redis.UniversalClient, key, owner
 	return client.Del(ctx, key).Err()
 }
 
-// countUp is WRONG: two owners can both see that there is no key, and a process that dies before PEXPIRE leaves one that
-// never ends.
+// countUp is WRONG: two owners can both see that there is no key, and a process that dies before
+// PEXPIRE leaves one that never ends.
 func countUp(ctx context.Context, client redis.UniversalClient, key, owner string, ttl time.Duration) (bool, error) {
 	held, err := client.Do(ctx, "EXISTS", key).Bool()
 	if err != nil {
@@ -139,8 +139,8 @@ func countUp(ctx context.Context, client redis.UniversalClient, key, owner strin
 	return true, client.PExpire(ctx, key, ttl).Err()
 }
 
-// countDown is WRONG: it does not ask whether the owner still has the lock. If not, its count begins below zero, and DEL
-// takes the lock from its holder.
+// countDown is WRONG: it does not ask whether the owner still has the lock. If not, its count begins
+// below zero, and DEL takes the lock from its holder.
 func countDown(ctx context.Context, client redis.UniversalClient, key, owner string) error {
 	left, err := client.HIncrBy(ctx, key, owner, -1).Result()
 	if err != nil || left > 0 {
@@ -149,9 +149,10 @@ func countDown(ctx context.Context, client redis.UniversalClient, key, owner str
 	return client.Del(ctx, key).Err()
 }
 
-// OwnerlessRow returns a lock that is WRONG: a row in a table says that it is taken, but neither by whom nor until when.
-// A process that dies leaves its row for ever. A person or a job that deletes the row cannot tell whether the holder
-// still works. A holder whose row was deleted does not notice, and then deletes the row of the next holder. Waiters poll.
+// OwnerlessRow returns a lock that is WRONG: a row in a table says that it is taken, but neither by
+// whom nor until when. A process that dies leaves its row for ever. A person or a job that deletes the
+// row cannot tell whether the holder still works. A holder whose row was deleted does not notice, and
+// then deletes the row of the next holder. Waiters poll.
 //
 // It creates the table wrong_locks, which belongs to the teaching shop and so is in no migration.
 func OwnerlessRow(ctx context.Context, db *sql.DB, maxWait time.Duration) (strategy.Locker, error) {
@@ -176,8 +177,8 @@ func OwnerlessRow(ctx context.Context, db *sql.DB, maxWait time.Duration) (strat
 	return wrongLock{maxWait: maxWait, take: take, free: free, there: there}, nil
 }
 
-// wrongLock is one of the wrong locks: how it is taken and given back. Both get the owner: the strategy.Holder, or else a
-// random text.
+// wrongLock is one of the wrong locks: how it is taken and given back. Both get the owner: the
+// strategy.Holder, or else a random text.
 type wrongLock struct {
 	client  redis.UniversalClient
 	prefix  string

@@ -6,12 +6,12 @@
 //
 // # Metrics
 //
-// NewMetrics lists the metrics, each with its help. Each Metrics has a registry of its own, so that several shops in one
-// process do not add to each other's numbers. Only the numbers of the process and of Go are shared.
+// NewMetrics lists the metrics, each with its help. Each Metrics has a registry of its own, so that several shops in
+// one process do not add to each other's numbers. Only the numbers of the process and of Go are shared.
 //
-// The values of labels are few and come from this program: no label has a key, a SKU, a buyer, or a path that a client made
-// up. Lost leases and failed runs of a job are counted from 0 on, so that the first increase is noticed. Names and types
-// follow the conventions of Prometheus.
+// The values of labels are few and come from this program: no label has a key, a SKU, a buyer, or a path that a client
+// made up. Lost leases and failed runs of a job are counted from 0 on, so that the first increase is noticed. Names and
+// types follow the conventions of Prometheus.
 //
 // # Traces
 //
@@ -26,8 +26,8 @@
 //   - A request is one trace: the HTTP server's span and, below it, a span for each SQL statement, BEGIN and COMMIT
 //     included, and for each Redis command. A W3C traceparent of the request is continued. Under load, the lock sends
 //     the commands of many requests as one command, which is in no trace.
-//   - No span contains a value: SQL has its placeholders, Redis commands have their names, and errors of the database have
-//     their numbers. The text of a MySQL error may quote a row.
+//   - No span contains a value: SQL has its placeholders, Redis commands have their names, and errors of the database
+//     have their numbers. The text of a MySQL error may quote a row.
 //   - Health checks make no trace, nor does work outside a request, such as the renewal of a lease.
 //   - A collector that does not answer delays no request. It delays the end of the shop by a few seconds at most.
 //

@@ -49,8 +49,8 @@ func (h handler) WithAttrs(attrs []slog.Attr) slog.Handler {
 
 func (h handler) WithGroup(name string) slog.Handler { return handler{h.Handler.WithGroup(name)} }
 
-// Outage logs a repeated error at the first, second, fourth, eighth time, and so on, with the number of errors so far. It
-// also logs the first success after an error. It may be used by many goroutines at once.
+// Outage logs a repeated error at the first, second, fourth, eighth time, and so on, with the number of errors so far.
+// It also logs the first success after an error. It may be used by many goroutines at once.
 type Outage struct {
 	Log     *slog.Logger
 	Message string

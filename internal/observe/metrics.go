@@ -130,8 +130,8 @@ func (m *Metrics) Lock(name string) lock.Observer {
 	}
 }
 
-// kind returns the part of a key before the colon, or "other" for a key that is not the shop's. It separates the leases of
-// jobs, which are held for hours, from the leases of orders.
+// kind returns the part of a key before the colon, or "other" for a key that is not the shop's. It separates the leases
+// of jobs, which are held for hours, from the leases of orders.
 func kind(key string) string {
 	prefix, _, _ := strings.Cut(key, ":")
 	if prefix == "sku" || prefix == "job" {
@@ -161,7 +161,8 @@ func (m *Metrics) Database(name string, conns *sql.DB) {
 	m.registry.MustRegister(collectors.NewDBStatsCollector(conns, name))
 }
 
-// Primary observes which host of the database takes writes, and how often another host became the primary. Call it once.
+// Primary observes which host of the database takes writes, and how often another host became the
+// primary. Call it once.
 func (m *Metrics) Primary(hosts []string, state func() (host string, changes int, err error)) {
 	for _, host := range hosts {
 		m.read("database_primary", "1 for the host of the database that takes writes, 0 for the others. "+

@@ -54,7 +54,8 @@ func (t *Traces) Close() {
 	_ = t.provider.Shutdown(ctx)
 }
 
-// ofRequests drops the spans of calls to a server outside a request, such as renewals. Each would be a trace of its own.
+// ofRequests drops the spans of calls to a server outside a request, such as renewals. Each would be a
+// trace of its own.
 type ofRequests struct{ sdk.SpanProcessor }
 
 func (p ofRequests) OnEnd(s sdk.ReadOnlySpan) {
@@ -63,7 +64,8 @@ func (p ofRequests) OnEnd(s sdk.ReadOnlySpan) {
 	}
 }
 
-// HTTP returns the outermost middleware. It makes a span for each request, except on routes for which leftOut returns true.
+// HTTP returns the outermost middleware. It makes a span for each request, except on routes for which
+// leftOut returns true.
 func (t *Traces) HTTP(leftOut func(route string) bool) gin.HandlerFunc {
 	return otelgin.Middleware("",
 		otelgin.WithTracerProvider(t.provider),
@@ -90,8 +92,8 @@ func (t *Traces) Redis(client redis.UniversalClient) error {
 	return nil
 }
 
-// OpensConnection reports whether the client uses the command to open a connection. Such commands belong to no request, and
-// one of them contains the password.
+// OpensConnection reports whether the client uses the command to open a connection. Such commands
+// belong to no request, and one of them contains the password.
 func OpensConnection(c redis.Cmder) bool {
 	return slices.Contains([]string{"hello", "auth", "client", "select"}, strings.ToLower(c.Name()))
 }
@@ -115,7 +117,8 @@ func (t *Traces) Database(system string) func(driver.Connector) *sql.DB {
 	}
 }
 
-// Share is for a step that serves several requests. Its spans are below the span of ctx, to which Share links each request.
+// Share is for a step that serves several requests. Its spans are below the span of ctx, to which Share
+// links each request.
 func (t *Traces) Share(ctx context.Context, requests []context.Context) context.Context {
 	shown := trace.LinkFromContext(ctx)
 	for _, request := range requests {

@@ -39,8 +39,8 @@ func Promises() []Promise {
 	}
 }
 
-// Account has the units of a SKU by three sources that must agree: level, ledger and orders. Its JSON is what the API shows
-// of an audit.
+// Account has the units of a SKU by three sources that must agree: level, ledger and orders. Its JSON
+// is what the API shows of an audit.
 type Account struct {
 	SKU string `json:"sku"`
 	Level

@@ -6,6 +6,6 @@
 //
 //	Supplied = Available + Reserved + Sold, none of them negative.
 //
-// The transaction that changes a level also writes a Movement to an append-only ledger. For the audit, an Account compares
-// level, ledger and orders.
+// The transaction that changes a level also writes a Movement to an append-only ledger. For the audit,
+// an Account compares level, ledger and orders.
 package stock

@@ -13,16 +13,16 @@ import (
 )
 
 // Audit compares levels, ledger, orders, deliveries, idempotency keys and the counts of limits, for one SKU or, if the
-// name is empty, for all. Buyers do not wait for it. It calls account for each SKU, in the order of names, and difference
-// for each broken invariant. An error of either ends the audit and is returned as it is. A SKU that does not exist is
-// order.ErrUnknownSKU. Memory does not grow with the number of orders.
+// name is empty, for all. Buyers do not wait for it. It calls account for each SKU, in the order of names, and
+// difference for each broken invariant. An error of either ends the audit and is returned as it is. A SKU that does not
+// exist is order.ErrUnknownSKU. Memory does not grow with the number of orders.
 //
-// The audit reads in steps. Each step is one statement, which compares rows of one moment, so that a change of the schema
-// waits for one step at most. A step reads about 10,000 rows of a table, with the rows that belong to them. All movements
-// of a SKU are in one step, and so are all keys of a buyer.
+// The audit reads in steps. Each step is one statement, which compares rows of one moment, so that a change of the
+// schema waits for one step at most. A step reads about 10,000 rows of a table, with the rows that belong to them. All
+// movements of a SKU are in one step, and so are all keys of a buyer.
 //
-// The audit of one SKU covers the orders that have a line of the SKU. Rows that belong to no SKU, such as an order without
-// lines, are found only by the audit of all SKUs.
+// The audit of one SKU covers the orders that have a line of the SKU. Rows that belong to no SKU, such as an order
+// without lines, are found only by the audit of all SKUs.
 //
 // Two invariants cannot be checked in full. I3, that every acknowledged order exists, needs the buyers' own records.
 // For I4, that fences strictly increase, the audit checks that the level was last written under the highest fence of
@@ -69,8 +69,9 @@ func (a audit) each(by, query string, f func(*sql.Rows) error) error {
 	return err
 }
 
-// split returns where the ranges of a column begin. It adds ranges for the rows that are new since the last call. A range
-// has 10,000 rows, and all others with the value of the last row: the text after a text is the same with a zero byte.
+// split returns where the ranges of a column begin. It adds ranges for the rows that are new since the
+// last call. A range has 10,000 rows, and all others with the value of the last row: the text after a
+// text is the same with a zero byte.
 func (a audit) split(by string) ([]string, error) {
 	table, column, _ := strings.Cut(by, ".")
 	query := fmt.Sprintf("SELECT %[2]s FROM %[1]s WHERE %[2]s >= ? ORDER BY %[2]s LIMIT 1 OFFSET 9999", table, column)

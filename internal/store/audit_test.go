@@ -73,8 +73,8 @@ func TestStore_Audit_callbackFails(t *testing.T) {
 	})
 }
 
-// "Each step is one statement, which compares rows of one moment, so that a change of the schema waits for one step at most";
-// "buyers do not wait for it": before each step, a buyer places an order, and the schema is changed.
+// "Each step is one statement, which compares rows of one moment, so that a change of the schema waits for one step at
+// most"; "buyers do not wait for it": before each step, a buyer places an order, and the schema is changed.
 func TestStore_Audit_steps(t *testing.T) {
 	t.Parallel()
 	storetest.EachServer(t, func(t *testing.T, kind storetest.Kind) {

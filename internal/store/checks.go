@@ -10,18 +10,19 @@ type check struct {
 	query     string
 }
 
-// keyIsKept narrows a query on orders AS o to the orders whose key no purge can have deleted. The key of an older order may be
-// missing, or may belong to another request now. The purge compares the same column.
+// keyIsKept narrows a query on orders AS o to the orders whose key no purge can have deleted. The key of an older order
+// may be missing, or may belong to another request now. The purge compares the same column.
 const keyIsKept = `o.created_at >= (SELECT purged_until FROM idempotency_purge)`
 
-// keyPlaces narrows a query on idempotency_keys AS k and their orders AS o to the keys that placed an order. If a key ended
-// an order, its fingerprint is pay: or cancel: and the order's id.
+// keyPlaces narrows a query on idempotency_keys AS k and their orders AS o to the keys that placed an order. If a key
+// ended an order, its fingerprint is pay: or cancel: and the order's id.
 const keyPlaces = `REPLACE(k.fingerprint, o.id, '') NOT IN ('pay:', 'cancel:')`
 
 // orderHasSKU narrows a query on orders AS o to the orders with a line of the SKU.
 const orderHasSKU = `(@sku = '' OR EXISTS (SELECT 1 FROM order_lines AS l WHERE l.order_id = o.id AND l.sku = @sku))`
 
-// These narrow a query to a range. The plus keeps SQLite, which has one range of all rows, off the index; MySQL ignores it.
+// These narrow a query to a range. The plus keeps SQLite, which has one range of all rows, off the
+// index; MySQL ignores it.
 const (
 	inOrders    = `+o.id >= @from AND +o.id < @until AND ` + orderHasSKU
 	inLines     = `+l.order_id >= @from AND +l.order_id < @until AND (@sku = '' OR l.sku = @sku)`

@@ -1,6 +1,7 @@
 // Package store keeps orders and stock in MySQL, MariaDB or SQLite, and audits them.
 //
-// All SQL goes through gorm with bound parameters. It is the same for all databases. This package hides their differences:
+// All SQL goes through gorm with bound parameters. It is the same for all databases. This package hides
+// their differences:
 //
 //   - Text compares byte by byte, including trailing spaces. By MySQL's default, the idempotency keys "ABC" and "abc"
 //     would be equal.

@@ -15,9 +15,9 @@ import (
 	"github.com/go-sql-driver/mysql"
 )
 
-// ReadDSN is mysql.ParseDSN for a DSN that may name several hosts, tcp(db1:3306,db2:3306). It returns the settings for each
-// host. It does not return the driver's error texts, which may quote a part of the password. It refuses a DSN whose TLS can
-// fall back to plaintext or trusts any server.
+// ReadDSN is mysql.ParseDSN for a DSN that may name several hosts, tcp(db1:3306,db2:3306). It returns the settings for
+// each host. It does not return the driver's error texts, which may quote a part of the password. It refuses a DSN
+// whose TLS can fall back to plaintext or trusts any server.
 func ReadDSN(dsn string) ([]*mysql.Config, error) {
 	var configs []*mysql.Config
 	for _, one := range splitHosts(dsn) {
@@ -37,8 +37,9 @@ func ReadDSN(dsn string) ([]*mysql.Config, error) {
 	return configs, nil
 }
 
-// splitHosts returns a DSN for each host of a DSN. The driver would read the list as one address, and as the name in the
-// server's certificate. Like the driver, splitHosts looks between the parentheses after the last @ before the last slash.
+// splitHosts returns a DSN for each host of a DSN. The driver would read the list as one address, and
+// as the name in the server's certificate. Like the driver, splitHosts looks between the parentheses
+// after the last @ before the last slash.
 func splitHosts(dsn string) []string {
 	parts := regexp.MustCompile(`(?s)^((?:.*@)?tcp[46]?\()([^@]*)(\)/[^/]*)$`).FindStringSubmatch(dsn)
 	if parts == nil {
@@ -56,14 +57,14 @@ func splitHosts(dsn string) []string {
 
 const (
 	idleInTx = 2 * time.Second
-	// idleInPool is so short that the pool closes an idle connection before the server does: the pool looks for them once a
-	// second. Only the pool of Sharing may find one closed, and then opens another.
+	// idleInPool is so short that the pool closes an idle connection before the server does: the pool looks for them once
+	// a second. Only the pool of Sharing may find one closed, and then opens another.
 	idleInPool = 500 * time.Millisecond
 )
 
-// mysqlConfigs reads a DSN, and adds the parameters that the shop relies on, for each host. The DSN may override timeouts,
-// lock wait, TLS and other parameters, but not those that change the meaning of a statement, which are set here and by
-// session. secure requires TLS; nil leaves TLS to the DSN.
+// mysqlConfigs reads a DSN, and adds the parameters that the shop relies on, for each host. The DSN may override
+// timeouts, lock wait, TLS and other parameters, but not those that change the meaning of a statement, which are set
+// here and by session. secure requires TLS; nil leaves TLS to the DSN.
 func mysqlConfigs(dsn string, secure *tls.Config) ([]*mysql.Config, error) {
 	configs, err := ReadDSN(dsn)
 	if err != nil {
@@ -114,10 +115,10 @@ func mysqlConfigs(dsn string, secure *tls.Config) ([]*mysql.Config, error) {
 	return configs, nil
 }
 
-// session sets the variables that the meaning of the shop's statements depends on, because a server, its init_connect or a
-// user may have changed them. It runs on each connection, after the parameters of the DSN. MySQL skips comments that begin
-// with /*M!, and MariaDB those with /*!80000. SET TRANSACTION is a statement of its own because the two servers name its
-// variables differently.
+// session sets the variables that the meaning of the shop's statements depends on, because a server,
+// its init_connect or a user may have changed them. It runs on each connection, after the parameters of
+// the DSN. MySQL skips comments that begin with /*M!, and MariaDB those with /*!80000. SET TRANSACTION
+// is a statement of its own because the two servers name its variables differently.
 //
 // In READ COMMITTED, a SELECT FOR UPDATE of a missing row does not lock the gap, so that others can insert there.
 var session = []string{ //nolint:gochecknoglobals // a table

@@ -62,8 +62,8 @@ func TestClassify(t *testing.T) {
 	}
 }
 
-// "The shop needs the collation utf8mb4_0900_bin, which MySQL has from 8.0.17 on, and SKIP LOCKED, which MariaDB has from
-// 10.6 on."
+// "The shop needs the collation utf8mb4_0900_bin, which MySQL has from 8.0.17 on, and SKIP LOCKED,
+// which MariaDB has from 10.6 on."
 func TestSupported(t *testing.T) {
 	t.Parallel()
 	for version, want := range map[string]bool{

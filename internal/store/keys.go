@@ -25,8 +25,8 @@ func (t *tx) ClaimKeys(claims ...order.UsedKey) (map[order.BuyerKey]order.UsedKe
 // insertNew inserts the new rows by one statement, and returns the rows that were already on record. If another
 // transaction with the same key still runs, the statement waits until that transaction has committed or rolled back.
 //
-// Most rows are new. insertNew reads the rows on record only if the database refuses one. It then tries again: meanwhile,
-// another transaction may commit a further row, or a purge may delete one.
+// Most rows are new. insertNew reads the rows on record only if the database refuses one. It then tries again:
+// meanwhile, another transaction may commit a further row, or a purge may delete one.
 func insertNew[K comparable, R any](
 	rows []R, keyOf func(R) K, insert func([]R) error, read func([]K) (map[K]R, error),
 ) (map[K]R, error) {
@@ -103,16 +103,16 @@ func usedKeys(db *gorm.DB, keys []order.BuyerKey) (map[order.BuyerKey]order.Used
 	return found, err
 }
 
-// oneOf narrows a query to the rows with one of these pairs of values. All databases answer this form, and no other, from
-// the index.
+// oneOf narrows a query to the rows with one of these pairs of values. All databases answer this form,
+// and no other, from the index.
 func oneOf[K any](query *gorm.DB, pair string, keys []K, values func(K) []any) *gorm.DB {
 	return query.Where(pair+strings.Repeat(" OR "+pair, len(keys)-1), slices.Concat(order.Map(keys, values)...)...)
 }
 
 // PurgeKeys deletes the idempotency keys that are older than keep, by the database's clock, the oldest first, and
-// returns the number of deleted keys. A key that is older than its order stays until the order is older than keep. Until it
-// is deleted, a key counts, however old it is. Several purges may run at once. keep must be longer than it takes to place
-// an order.
+// returns the number of deleted keys. A key that is older than its order stays until the order is older
+// than keep. Until it is deleted, a key counts, however old it is. Several purges may run at once. keep
+// must be longer than it takes to place an order.
 func (s *Store) PurgeKeys(ctx context.Context, keep time.Duration) (purged int, err error) {
 	now, err := s.Now(ctx)
 	if err != nil {
@@ -132,8 +132,8 @@ func (s *Store) PurgeKeys(ctx context.Context, keep time.Duration) (purged int, 
 
 // purge finds a hundred keys by their age and deletes each by its primary key. A DELETE by age would wait for keys that
 // buyers insert, and so would a DELETE of many keys, for which MariaDB scans the table. Each DELETE compares the age
-// again: another purge may have deleted the key, and a buyer may have used it again. An order may be younger than its key,
-// which is written first. The audit knows only the age of the order.
+// again: another purge may have deleted the key, and a buyer may have used it again. An order may be younger than its
+// key, which is written first. The audit knows only the age of the order.
 func (t *tx) purge(before dbTime) (purged int, err error) {
 	var old []order.BuyerKey
 	err = t.db.Table("idempotency_keys AS k").Joins("LEFT JOIN orders AS o ON o.id = k.order_id").Select("k.buyer, k.idempotency_key AS `key`").

@@ -15,9 +15,9 @@ import (
 //go:embed migrations
 var migrations embed.FS
 
-// versionTable creates goose's own table, with UNIQUE and IF NOT EXISTS added, and versionZero its first row. Goose itself
-// creates both in two steps, and refuses a table without the row, which a process that is killed in between leaves behind.
-// SQLite ignores the hint and numbers the rows by itself.
+// versionTable creates goose's own table, with UNIQUE and IF NOT EXISTS added, and versionZero its first row. Goose
+// itself creates both in two steps, and refuses a table without the row, which a process that is killed in between
+// leaves behind. SQLite ignores the hint and numbers the rows by itself.
 const (
 	versionTable = `CREATE TABLE IF NOT EXISTS goose_db_version (
 		id         INTEGER  NOT NULL PRIMARY KEY /*! AUTO_INCREMENT */,
@@ -47,12 +47,13 @@ var ErrTableInUse = errors.New("a table is in use")
 // does not interrupt a migration, because the server would go on with its statement. An interrupted migration can be
 // run again. A database with tables of another program is refused before it is changed.
 //
-// A statement that changes a table waits for the transactions that have used the table, and orders wait behind it. After
-// two seconds, Migrate gives up, and leaves no statement on the server: ErrTableInUse. It can be repeated after a pause, in
-// which orders go on.
+// A statement that changes a table waits for the transactions that have used the table, and orders wait
+// behind it. After two seconds, Migrate gives up, and leaves no statement on the server: ErrTableInUse.
+// It can be repeated after a pause, in which orders go on.
 //
-// MySQL commits each CREATE and ALTER by itself, so that a lock of the server has to keep a second process out. In SQLite,
-// a migration and the row of its version are one transaction: if two processes apply the same migration, the second fails.
+// MySQL commits each CREATE and ALTER by itself, so that a lock of the server has to keep a second
+// process out. In SQLite, a migration and the row of its version are one transaction: if two processes
+// apply the same migration, the second fails.
 func (s *Store) Migrate(ctx context.Context) (applied int, err error) {
 	if err := s.refuseForeign(ctx); err != nil {
 		return 0, err
@@ -115,8 +116,8 @@ func (s *Store) hasTable(ctx context.Context, names ...string) (found string, er
 	return found, explain(ctx, "look for tables", err)
 }
 
-// Pending reports whether the database lacks a migration of this program. It only reads, for a user who may not change the
-// schema. A database that is ahead of the program lacks none. Tables of another program are an error.
+// Pending reports whether the database lacks a migration of this program. It only reads, for a user who may not change
+// the schema. A database that is ahead of the program lacks none. Tables of another program are an error.
 func (s *Store) Pending(ctx context.Context) (bool, error) {
 	versions, err := s.hasTable(ctx, goose.DefaultTablename)
 	if err != nil {

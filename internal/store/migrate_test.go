@@ -28,8 +28,8 @@ func wantPending(t *testing.T, s *store.Store, want bool) {
 	}
 }
 
-// "Migrate applies the migrations that the database lacks, and returns their number." "Pending reports whether the database
-// lacks a migration of this program. It only reads [...]. A database that is ahead of the program lacks none."
+// "Migrate applies the migrations that the database lacks, and returns their number." "Pending reports whether the
+// database lacks a migration of this program. It only reads [...]. A database that is ahead of the program lacks none."
 func TestStore_Migrate(t *testing.T) {
 	t.Parallel()
 	storetest.EachKind(t, func(t *testing.T, kind storetest.Kind) {
@@ -52,8 +52,8 @@ func TestStore_Migrate(t *testing.T) {
 	})
 }
 
-// "Several processes may migrate a server at once: one applies the migrations; the others wait, a minute at most, and find
-// nothing to do."
+// "Several processes may migrate a server at once: one applies the migrations; the others wait, a
+// minute at most, and find nothing to do."
 func TestStore_Migrate_atOnce(t *testing.T) {
 	t.Parallel()
 	const processes = 4
@@ -91,8 +91,8 @@ func TestStore_Migrate_interrupted(t *testing.T) {
 	})
 }
 
-// "An interrupted migration can be run again": the migration is interrupted after each statement, and in the end the schema
-// is the same as without a crash.
+// "An interrupted migration can be run again": the migration is interrupted after each statement, and
+// in the end the schema is the same as without a crash.
 func TestStore_Migrate_afterACrash(t *testing.T) {
 	t.Parallel()
 	storetest.EachServer(t, func(t *testing.T, kind storetest.Kind) {
@@ -149,8 +149,8 @@ func texts(t *testing.T, s *store.Store, query string, args ...any) (found []str
 	return found
 }
 
-// "After two seconds, Migrate gives up, and leaves no statement on the server": behind a transaction that has read a table.
-// An order that waits behind the migration is placed. The error names the session. "It can be repeated".
+// "After two seconds, Migrate gives up, and leaves no statement on the server": behind a transaction that has read a
+// table. An order that waits behind the migration is placed. The error names the session. "It can be repeated".
 func TestStore_Migrate_tableInUse(t *testing.T) {
 	t.Parallel()
 	storetest.EachServer(t, func(t *testing.T, kind storetest.Kind) {
@@ -204,8 +204,8 @@ func TestStore_Migrate_fillsTables(t *testing.T) {
 	})
 }
 
-// "Text compares byte by byte, including trailing spaces", in every table, even if the database was created with another
-// collation.
+// "Text compares byte by byte, including trailing spaces", in every table, even if the database was
+// created with another collation.
 func TestStore_Migrate_textComparesByBytes(t *testing.T) {
 	t.Parallel()
 	storetest.EachKind(t, func(t *testing.T, kind storetest.Kind) {

@@ -33,9 +33,9 @@ type Options struct {
 	Through func(driver.Connector) *sql.DB // opens the pool instead of sql.OpenDB, so that the caller can observe it
 }
 
-// MySQL opens a database on a MySQL or MariaDB server. If the DSN names several hosts, it opens the host that takes writes.
-// Until ctx ends, it waits for a server that does not answer. An answer such as "access denied", an old version, a
-// certificate that cannot be verified, and an invalid DSN are errors at once. No error shows the password.
+// MySQL opens a database on a MySQL or MariaDB server. If the DSN names several hosts, it opens the host that takes
+// writes. Until ctx ends, it waits for a server that does not answer. An answer such as "access denied", an old
+// version, a certificate that cannot be verified, and an invalid DSN are errors at once. No error shows the password.
 func MySQL(ctx context.Context, dsn string, o Options) (*Store, error) {
 	configs, err := mysqlConfigs(dsn, o.TLS)
 	if err != nil {
@@ -92,8 +92,8 @@ func (c ownSession) Connect(ctx context.Context) (driver.Conn, error) {
 	return conn, nil
 }
 
-// SQLite opens the database in a file. If the file does not exist, it is created with mode 0600; its folder must exist. The
-// files that SQLite keeps beside it get the same mode. Several processes may open the file.
+// SQLite opens the database in a file. If the file does not exist, it is created with mode 0600; its folder must exist.
+// The files that SQLite keeps beside it get the same mode. Several processes may open the file.
 func SQLite(ctx context.Context, path string, o Options) (*Store, error) {
 	absolute, err := filepath.Abs(path)
 	if err != nil {
@@ -138,8 +138,8 @@ func SQLite(ctx context.Context, path string, o Options) (*Store, error) {
 	return s.connect(ctx, sqliteDialect{gormmysql.New(gormmysql.Config{}), s.pool})
 }
 
-// sqliteDialect is a gorm dialect for SQLite, which accepts MySQL's quotes and placeholders. gorm's own dialect imports a
-// driver that needs a C compiler. Migrator and DataTypeOf stay MySQL's, because goose migrates.
+// sqliteDialect is a gorm dialect for SQLite, which accepts MySQL's quotes and placeholders. gorm's own dialect imports
+// a driver that needs a C compiler. Migrator and DataTypeOf stay MySQL's, because goose migrates.
 type sqliteDialect struct {
 	gorm.Dialector // MySQL's
 	pool           *sql.DB
@@ -239,8 +239,8 @@ func supported(version string) error {
 	return nil
 }
 
-// mayRecover reports whether a failed question may succeed later: not after a definite answer, such as that the server is
-// read-only, or a failed TLS handshake.
+// mayRecover reports whether a failed question may succeed later: not after a definite answer, such as
+// that the server is read-only, or a failed TLS handshake.
 func mayRecover(err error) bool {
 	if none, ok := errors.AsType[noPrimaryError](err); ok {
 		return none.mayRecover

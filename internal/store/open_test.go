@@ -58,8 +58,8 @@ func TestMySQL_refusesDSN(t *testing.T) {
 	}
 }
 
-// "Until ctx ends, it waits for a server that does not answer." Then the error says which address did not answer, for how
-// long, and why. An answer such as access denied, and others, "are errors at once". "No error shows the password."
+// "Until ctx ends, it waits for a server that does not answer." Then the error says which address did not answer, for
+// how long, and why. An answer such as access denied, and others, "are errors at once". "No error shows the password."
 func TestMySQL_waits(t *testing.T) {
 	t.Parallel()
 	ctx, cancel := context.WithTimeout(t.Context(), 3*time.Second)
@@ -148,8 +148,8 @@ func openFile(t *testing.T, path string) *store.Store {
 	return s
 }
 
-// "In a URI, the path may have any character." "It is created with mode 0600 [...]. The files that SQLite keeps beside it
-// get the same mode", even in a folder that every user may read.
+// "In a URI, the path may have any character." "It is created with mode 0600 [...]. The files that SQLite keeps beside
+// it get the same mode", even in a folder that every user may read.
 func TestSQLite_files(t *testing.T) {
 	t.Parallel()
 	for _, name := range []string{

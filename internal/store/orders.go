@@ -89,8 +89,8 @@ func (s *Store) read(ctx context.Context, query *gorm.DB) ([]order.Order, error)
 	return order.Map(rows, orderRow.order), explain(ctx, "read orders", err)
 }
 
-// find returns the orders that a query finds, and reads their lines by one more query. The queries need no common snapshot,
-// because lines are written with their order and never change.
+// find returns the orders that a query finds, and reads their lines by one more query. The queries need no common
+// snapshot, because lines are written with their order and never change.
 func find(query *gorm.DB) (rows []orderRow, err error) {
 	err = query.Preload("Lines", func(lines *gorm.DB) *gorm.DB { return lines.Order("line_no") }).Find(&rows).Error
 	return rows, err
@@ -124,8 +124,8 @@ func (t *tx) Insert(orders ...order.Order) error {
 	return failed(err, "insert %d orders", len(rows))
 }
 
-// Delete implements order.Tx. It deletes one order at a time: for several, MariaDB would scan a small table, and meet the
-// locks of other transactions.
+// Delete implements order.Tx. It deletes one order at a time: for several, MariaDB would scan a small
+// table, and meet the locks of other transactions.
 func (t *tx) Delete(ids ...string) error {
 	for _, id := range ids {
 		err := t.db.Exec("DELETE FROM order_lines WHERE order_id = ?", id).Error
@@ -140,7 +140,8 @@ func (t *tx) Delete(ids ...string) error {
 	return nil
 }
 
-// LockOrders implements order.Tx. The clock of the database decides whether an order is due, not the clock of an instance.
+// LockOrders implements order.Tx. The clock of the database decides whether an order is due, not the
+// clock of an instance.
 func (t *tx) LockOrders(ids ...string) (map[string]order.Found, error) {
 	query, lock := "SELECT *, expires_at <= "+t.store.clock+" AS due FROM orders", ""
 	if !t.store.sqlite {
@@ -232,8 +233,9 @@ func withoutWaiting[R any](rows []R, lock func([]R) error) (others []R, err erro
 	return append(others, more...), err
 }
 
-// selectBuyers locks the rows of those buyers that have a row, and returns their names. In READ COMMITTED, it locks no gap
-// for the others. For buyer IN (...), a server would scan a small table and meet all locks; a join looks up each buyer.
+// selectBuyers locks the rows of those buyers that have a row, and returns their names. In READ
+// COMMITTED, it locks no gap for the others. For buyer IN (...), a server would scan a small table and
+// meet all locks; a join looks up each buyer.
 func selectBuyers(db *gorm.DB, among []string) (locked []string, err error) {
 	names := "SELECT ? AS buyer" + strings.Repeat(" UNION ALL SELECT ?", len(among)-1)
 	values := order.Map(among, func(buyer string) any { return buyer })
@@ -254,8 +256,8 @@ func insertBuyers(db *gorm.DB, buyers []string) error {
 
 // Open implements order.Tx.
 //
-// A plain SELECT is exact. It sees all that was committed before, and no other transaction can change the number while the
-// rows of the buyers are locked.
+// A plain SELECT is exact. It sees all that was committed before, and no other transaction can change
+// the number while the rows of the buyers are locked.
 func (t *tx) Open(buyers ...string) (map[string]order.OpenOrders, error) {
 	var counts []struct {
 		Buyer  string

@@ -265,8 +265,8 @@ func TestTx_LockBuyers_others(t *testing.T) {
 	})
 }
 
-// Open "is exact after LockBuyers": a transaction that was refused there, and comes again, counts the order for which it
-// was refused.
+// Open "is exact after LockBuyers": a transaction that was refused there, and comes again, counts the
+// order for which it was refused.
 func TestTx_Open(t *testing.T) {
 	t.Parallel()
 	storetest.Each(t, func(t *testing.T, st *store.Store) {
@@ -313,8 +313,8 @@ func TestTx_Open(t *testing.T) {
 	})
 }
 
-// "LockBought returns the units of limited SKUs in buyers' pending and paid orders". "AddBought adds to the numbers that
-// LockBought returns: units of placed orders or, negative, of orders that are cancelled or have expired."
+// "LockBought returns the units of limited SKUs in buyers' pending and paid orders". "AddBought adds to the numbers
+// that LockBought returns: units of placed orders or, negative, of orders that are cancelled or have expired."
 func TestTx_Bought(t *testing.T) {
 	t.Parallel()
 	type units = map[order.BuyerSKU]int64
@@ -376,8 +376,8 @@ func TestStore_PurgeKeys(t *testing.T) {
 	})
 }
 
-// "A key that is older than its order stays until the order is older than keep": a batch claims the key, and then waits for
-// the SKU whose row has the time of the order. The other way round, the key is deleted with the others.
+// "A key that is older than its order stays until the order is older than keep": a batch claims the key, and then waits
+// for the SKU whose row has the time of the order. The other way round, the key is deleted with the others.
 func TestStore_PurgeKeys_keyOlderThanOrder(t *testing.T) {
 	t.Parallel()
 	storetest.Each(t, func(t *testing.T, st *store.Store) {
@@ -416,8 +416,8 @@ func TestStore_PurgeKeys_mark(t *testing.T) {
 	})
 }
 
-// The purge does not "wait for keys that buyers insert", nor they for it: before it commits, they place orders with keys
-// beside those that it has deleted. A key that was found old and is in use again when it is deleted stays.
+// The purge does not "wait for keys that buyers insert", nor they for it: before it commits, they place orders with
+// keys beside those that it has deleted. A key that was found old and is in use again when it is deleted stays.
 func TestStore_PurgeKeys_beforeItCommits(t *testing.T) {
 	t.Parallel()
 	storetest.EachServer(t, func(t *testing.T, kind storetest.Kind) {

@@ -101,7 +101,8 @@ func (s *Store) Payments(ctx context.Context, list order.PaymentList, after stri
 	return found, explain(ctx, "read payments", err)
 }
 
-// RefundLag returns the age of the oldest refused payment without a refund, by the database's clock, or 0 if none exists.
+// RefundLag returns the age of the oldest refused payment without a refund, by the database's clock, or
+// 0 if none exists.
 func (s *Store) RefundLag(ctx context.Context) (time.Duration, error) {
 	var times struct{ First, Now dbTime }
 	err := s.db.WithContext(ctx).Raw("SELECT MIN(created_at) AS first, " + s.clock + " AS now FROM payments WHERE refusal > '' AND refunded_at IS NULL").
@@ -112,9 +113,9 @@ func (s *Store) RefundLag(ctx context.Context) (time.Duration, error) {
 	return times.Now.Sub(times.First.Time), nil
 }
 
-// Refunded notes the refund of a payment, once, and returns the payment. If the payment is not on record yet, Refunded records
-// it without an order and an amount, as refused: reports may come out of order. The statement waits for a transaction that
-// records the payment, so that exactly one of the two comes first.
+// Refunded notes the refund of a payment, once, and returns the payment. If the payment is not on record yet, Refunded
+// records it without an order and an amount, as refused: reports may come out of order. The statement waits for a
+// transaction that records the payment, so that exactly one of the two comes first.
 func (s *Store) Refunded(ctx context.Context, id string) (order.Payment, error) {
 	if strings.HasPrefix(id, order.OwnWord) {
 		return order.Payment{}, fmt.Errorf("ids that begin with %q are the shop's own: %w", order.OwnWord, order.ErrNoPayment)
@@ -128,7 +129,8 @@ func (s *Store) Refunded(ctx context.Context, id string) (order.Payment, error) 
 		onRecord+" refunded_at = COALESCE(refunded_at, "+s.clock+")")
 }
 
-// RefundFailed takes back what Refunded has noted, and returns the payment, or order.ErrNoPayment if no payment has this id.
+// RefundFailed takes back what Refunded has noted, and returns the payment, or order.ErrNoPayment if no
+// payment has this id.
 func (s *Store) RefundFailed(ctx context.Context, id string) (order.Payment, error) {
 	return s.noteRefund(ctx, id, "UPDATE payments SET refunded_at = NULL WHERE id = ?")
 }

@@ -147,8 +147,8 @@ func (g *group) watch(ctx context.Context, m *member) {
 	}
 }
 
-// note keeps a member's answer. A primary stays the primary until it says otherwise or is silent, whatever the others say:
-// another host that was paused may not know yet that it was replaced.
+// note keeps a member's answer. A primary stays the primary until it says otherwise or is silent, whatever the others
+// say: another host that was paused may not know yet that it was replaced.
 func (g *group) note(m *member, reason error) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -220,7 +220,8 @@ func (g *group) why() error {
 }
 
 // primaryQuestion asks why a server is not the primary. The answer is empty if it is the primary. MariaDB, which has
-// neither such groups nor this table, skips the comments that begin with /*!80000; from 12.0 on, its read_only is a word.
+// neither such groups nor this table, skips the comments that begin with /*!80000; from 12.0 on, its
+// read_only is a word.
 //
 // More than half of the members must be reachable; a member that recovers counts. A primary without a majority still
 // answers, and is not read-only, but its commits wait for ever. A restarted member that has not joined yet has no id,
@@ -237,8 +238,9 @@ const primaryQuestion = `SELECT CASE
 	ELSE '' END
 	/*!80000 FROM performance_schema.replication_group_members */`
 
-// ask asks a member whether it is the primary, on conn or, if it is nil, on a new connection. It returns the connection,
-// or nil if the connection does not work, and a noPrimaryError if the member says that it is not the primary.
+// ask asks a member whether it is the primary, on conn or, if it is nil, on a new connection. It
+// returns the connection, or nil if the connection does not work, and a noPrimaryError if the member
+// says that it is not the primary.
 func (m *member) ask(ctx context.Context, by driver.Connector, conn driver.Conn) (_ driver.Conn, err error) {
 	limited, cancel := context.WithTimeout(ctx, m.timeout)
 	defer cancel()

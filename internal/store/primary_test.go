@@ -43,8 +43,8 @@ func TestReadDSN_hosts(t *testing.T) {
 }
 
 // A server that is in no group is the primary while it is writable: MariaDB has no groups. When it is not, the
-// connections to it are closed, whatever waits on them, and the error says of each host why it was not chosen. One that has
-// too many connections stays the primary.
+// connections to it are closed, whatever waits on them, and the error says of each host why it was not chosen. One that
+// has too many connections stays the primary.
 func TestMySQL_hosts(t *testing.T) {
 	t.Parallel()
 	server := testserver.Start(t, testserver.OpenMariaDB)

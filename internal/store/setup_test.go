@@ -224,8 +224,8 @@ func (s shop) wantUntouched(t testing.TB, units int64) {
 	s.wantRows(t, rows{Movements: int64(len(accounts))})
 }
 
-// at judges statements: before those that begin with a word it calls before, if there is one, and then does this to them.
-// The others pass.
+// at judges statements: before those that begin with a word it calls before, if there is one, and then
+// does this to them. The others pass.
 func at(word string, fate testserver.Fate, before func()) func(statement string) testserver.Fate {
 	return func(statement string) testserver.Fate {
 		if !strings.HasPrefix(statement, word) {

@@ -77,8 +77,8 @@ func (s *Store) Create(ctx context.Context, skus ...stock.SKU) error {
 // SetLimitPerBuyer sets the number of units of a SKU that a buyer may have, 0 for no limit, and returns the SKU after
 // the change. Existing orders stay, and count. If the SKU had no limit, the units of each buyer are added up, while the
 // SKU is for sale without a limit. Nothing was changed after order.ErrUnknownSKU, or stock.ErrInvalid for a limit that
-// stock.CheckLimit refuses, or order.ErrBusy. After order.ErrUnknownOutcome, the SKU may be without a limit; repeating the
-// call is safe. If a call begins while another one counts, one of them returns one of these two errors.
+// stock.CheckLimit refuses, or order.ErrBusy. After order.ErrUnknownOutcome, the SKU may be without a limit; repeating
+// the call is safe. If a call begins while another one counts, one of them returns one of these two errors.
 func (s *Store) SetLimitPerBuyer(ctx context.Context, sku string, perBuyer int64) (after stock.SKU, err error) {
 	if err := stock.CheckLimit(perBuyer); err != nil {
 		return stock.SKU{}, fmt.Errorf("sku %q: %w", sku, err)
@@ -102,9 +102,9 @@ func (s *Store) SetLimitPerBuyer(ctx context.Context, sku string, perBuyer int64
 	return after, s.confirm(ctx, seen, explain(ctx, fmt.Sprintf("limit sku %q per buyer", sku), err))
 }
 
-// recount counts the units of each buyer of a SKU that gets a limit, or deletes the counts of a SKU that loses its limit.
-// Until this is done, buyer_units has a row of the SKU without a buyer: the audit does not compare the counts, and the next
-// change of the limit counts again.
+// recount counts the units of each buyer of a SKU that gets a limit, or deletes the counts of a SKU that loses its
+// limit. Until this is done, buyer_units has a row of the SKU without a buyer: the audit does not compare the counts,
+// and the next change of the limit counts again.
 type recount struct {
 	sku string
 	id  int64 // in that row; a later recount replaces it
@@ -173,10 +173,10 @@ func (s *Store) recount(ctx context.Context, c recount, perBuyer int64) error {
 	})
 }
 
-// countOrders makes orders count from one moment on, and adds the orders that existed at this moment. One statement reads
-// all orders from one snapshot. (It also reads ended orders: a filter would delay its first row.) The row of the SKU is
-// locked when the snapshot is taken, so that no order of the SKU begins or ends, and free while the units are added. Until
-// all units are added, the limit is the highest, which refuses no order.
+// countOrders makes orders count from one moment on, and adds the orders that existed at this moment. One statement
+// reads all orders from one snapshot. (It also reads ended orders: a filter would delay its first row.) The row of the
+// SKU is locked when the snapshot is taken, so that no order of the SKU begins or ends, and free while the units are
+// added. Until all units are added, the limit is the highest, which refuses no order.
 func (s *Store) countOrders(ctx context.Context, c recount) error {
 	conn, err := s.pool.Conn(ctx) // before the row is locked: the transactions that wait for the row may use up the pool
 	if err != nil {
@@ -226,10 +226,11 @@ func (s *Store) countOrders(ctx context.Context, c recount) error {
 	return rows.Err()
 }
 
-// Supply books a delivery: the units and their movement, both or neither. It returns the SKU after the delivery. A repeated
-// delivery changes nothing and returns the first result, with replayed true; with another number of units, it is
-// order.ErrKeyReused. A SKU that does not exist is order.ErrUnknownSKU. A SKU that would have more than stock.MaxUnits is
-// stock.ErrInvalid. After order.ErrUnknownOutcome, repeating the call is safe and returns the outcome.
+// Supply books a delivery: the units and their movement, both or neither. It returns the SKU after the
+// delivery. A repeated delivery changes nothing and returns the first result, with replayed true; with
+// another number of units, it is order.ErrKeyReused. A SKU that does not exist is order.ErrUnknownSKU.
+// A SKU that would have more than stock.MaxUnits is stock.ErrInvalid. After order.ErrUnknownOutcome,
+// repeating the call is safe and returns the outcome.
 func (s *Store) Supply(ctx context.Context, d stock.Delivery) (after stock.SKU, replayed bool, err error) {
 	if d.Units < 1 || d.Units > stock.MaxUnits {
 		return stock.SKU{}, false, fmt.Errorf("%w: sku %q: units: want 1 to %d", stock.ErrInvalid, d.SKU, int64(stock.MaxUnits))
@@ -251,8 +252,8 @@ func (s *Store) Supply(ctx context.Context, d stock.Delivery) (after stock.SKU, 
 	return after, replayed && err == nil, s.confirm(ctx, seen, explain(ctx, fmt.Sprintf("supply sku %q", d.SKU), err))
 }
 
-// addUnits adds a delivery's units to its SKU. The UPDATE locks the row, so that the read after it returns the level that
-// this delivery has made.
+// addUnits adds a delivery's units to its SKU. The UPDATE locks the row, so that the read after it
+// returns the level that this delivery has made.
 func (t *tx) addUnits(d stock.Delivery, booked deliveryRow) (stock.SKU, error) {
 	err := t.Move(stock.Movement{ID: booked.MovementID, SKU: d.SKU, Kind: stock.Supply, Level: stock.Supply.Change(d.Units), At: d.At})
 	if errors.Is(err, order.ErrChanged) {

@@ -108,8 +108,8 @@ func TestStore_List(t *testing.T) {
 }
 
 // "SetLimitPerBuyer sets the number of units of a SKU that a buyer may have, 0 for no limit, and returns the SKU after
-// the change. Existing orders stay, and count. If the SKU had no limit, the units of each buyer are added up": also those
-// of an instance of an old version, which does not count.
+// the change. Existing orders stay, and count. If the SKU had no limit, the units of each buyer are added up": also
+// those of an instance of an old version, which does not count.
 func TestStore_SetLimitPerBuyer(t *testing.T) {
 	t.Parallel()
 	storetest.Each(t, func(t *testing.T, st *store.Store) {
@@ -190,8 +190,8 @@ func TestStore_Supply(t *testing.T) {
 	})
 }
 
-// "A SKU that does not exist is order.ErrUnknownSKU. A SKU that would have more than stock.MaxUnits is stock.ErrInvalid."
-// The key of a refused delivery is free.
+// "A SKU that does not exist is order.ErrUnknownSKU. A SKU that would have more than stock.MaxUnits is
+// stock.ErrInvalid." The key of a refused delivery is free.
 func TestStore_Supply_refused(t *testing.T) {
 	t.Parallel()
 	storetest.Each(t, func(t *testing.T, st *store.Store) {

@@ -225,7 +225,8 @@ func refusal(db *gorm.DB, t stock.Take, mode stock.TakeMode) error {
 	case t.Terms != nil && sku.Terms() != *t.Terms:
 		return order.ErrChanged
 	}
-	// Fences only grow, so units were missing. There may be enough by now: READ COMMITTED unlocks a row that does not match.
+	// Fences only grow, so units were missing. There may be enough by now: READ COMMITTED unlocks a row
+	// that does not match.
 	return order.ErrSoldOut
 }
 
@@ -271,7 +272,8 @@ func (t *tx) Move(movements ...stock.Movement) error {
 // byName has a number for each of several SKUs.
 type byName map[string]int64
 
-// expr returns the SQL expression of a row's number, with otherwise in place of 0, and reports whether any number is not 0.
+// expr returns the SQL expression of a row's number, with otherwise in place of 0, and reports whether
+// any number is not 0.
 func (n byName) expr(otherwise string) (number clause.Expr, some bool) {
 	if len(n) == 1 {
 		for _, only := range n {

@@ -35,8 +35,8 @@ type Store struct {
 	clock string
 }
 
-// On returns a Store that uses only this connection, and leaves it open. The state of the session, such as a named lock,
-// lasts from one transaction to the next. A lost connection is not replaced.
+// On returns a Store that uses only this connection, and leaves it open. The state of the session, such as a named
+// lock, lasts from one transaction to the next. A lost connection is not replaced.
 func (s *Store) On(conn *sql.Conn) *Store {
 	on := *s
 	on.conn, on.db = conn, s.db.Session(&gorm.Session{NewDB: true, Context: context.Background()})
@@ -45,9 +45,9 @@ func (s *Store) On(conn *sql.Conn) *Store {
 }
 
 // Sharing returns a Store for transactions that serve several requests. For a row that another transaction has locked,
-// such a transaction waits for a second at most, the shortest time that MySQL can wait. If the instance stands still, the
-// server ends the transaction after half of the wait_timeout, because an ordinary transaction of the instance may have
-// waited for its rows, and keeps them for the whole wait_timeout.
+// such a transaction waits for a second at most, the shortest time that MySQL can wait. If the instance stands still,
+// the server ends the transaction after half of the wait_timeout, because an ordinary transaction of the instance may
+// have waited for its rows, and keeps them for the whole wait_timeout.
 func (s *Store) Sharing() *Store {
 	sharing := *s
 	if s.shared != nil { // in SQLite, no other transaction writes
@@ -98,8 +98,8 @@ type diskFull struct {
 	at  time.Time
 }
 
-// Writable returns nil if the database accepts the writes of an order, or an error with the server's own words. It has a
-// connection of its own: waiting behind thousands of orders, a busy instance would look like a broken one. For ten
+// Writable returns nil if the database accepts the writes of an order, or an error with the server's own words. It has
+// a connection of its own: waiting behind thousands of orders, a busy instance would look like a broken one. For ten
 // seconds after a transaction that found the disk full, it returns the error of that transaction.
 func (s *Store) Writable(ctx context.Context) error {
 	_, _, err := s.Primary()
@@ -115,8 +115,8 @@ func (s *Store) Writable(ctx context.Context) error {
 	return failed(withCause(ctx, err), "%s", s.name)
 }
 
-// checkFile returns an error if the path of the SQLite file leads to another file by now, or to none: SQLite would go on
-// writing to the file that was opened, and its orders would be lost.
+// checkFile returns an error if the path of the SQLite file leads to another file by now, or to none: SQLite would go
+// on writing to the file that was opened, and its orders would be lost.
 func (s *Store) checkFile() error {
 	if !s.sqlite {
 		return nil
@@ -127,8 +127,8 @@ func (s *Store) checkFile() error {
 	return nil
 }
 
-// tryWrites runs statements that change no row but need every privilege that an order needs, from its placing to its end.
-// After an error it drops the connection, because the address may lead to another server by now.
+// tryWrites runs statements that change no row but need every privilege that an order needs, from its placing to its
+// end. After an error it drops the connection, because the address may lead to another server by now.
 func (s *Store) tryWrites(ctx context.Context) error {
 	conn, err := s.probe.Conn(ctx)
 	if err != nil {

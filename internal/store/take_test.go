@@ -167,8 +167,8 @@ func TestTx_LockLevels(t *testing.T) {
 }
 
 // "Move changes the levels of SKUs by one statement, all or none, and records the movements. It writes the
-// highest fence of a SKU's movements to the row, unless that fence is 0. ErrChanged: nothing was moved, because units were
-// missing or the fence of a row was not lower."
+// highest fence of a SKU's movements to the row, unless that fence is 0. ErrChanged: nothing was moved, because units
+// were missing or the fence of a row was not lower."
 func TestTx_Move(t *testing.T) {
 	t.Parallel()
 	storetest.Each(t, func(t *testing.T, st *store.Store) {
@@ -220,8 +220,8 @@ func TestSchema_countsAreNeverNegative(t *testing.T) {
 	})
 }
 
-// "TryLevels is like LockLevels, but waits only for the time within, or three times as long if all rows are locked. Then it
-// leaves out the SKUs whose rows another transaction has locked."
+// "TryLevels is like LockLevels, but waits only for the time within, or three times as long if all rows are locked.
+// Then it leaves out the SKUs whose rows another transaction has locked."
 func TestTx_TryLevels(t *testing.T) {
 	t.Parallel()
 	storetest.EachServer(t, func(t *testing.T, kind storetest.Kind) {

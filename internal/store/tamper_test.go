@@ -51,8 +51,8 @@ func readTamperings(t *testing.T) (all []tampering) {
 	return all
 }
 
-// The audit reports every broken invariant, and nothing else. Each difference that has a SKU is in the audit of this SKU,
-// and none is in the audit of the other SKU.
+// The audit reports every broken invariant, and nothing else. Each difference that has a SKU is in the audit of this
+// SKU, and none is in the audit of the other SKU.
 func TestStore_Audit_seesEachDifference(t *testing.T) {
 	t.Parallel()
 	tamperings := readTamperings(t)

@@ -58,10 +58,11 @@ func (s *Store) InTx(ctx context.Context, fn func(order.Tx) error) error {
 	return fmt.Errorf("%w: %d commits were rolled back, the last after: %s", order.ErrBusy, commitTries, err.Error())
 }
 
-// isPlaced finds out whether an unanswered COMMIT placed the order. A plain read is not enough, because the COMMIT may be
-// done after the read. A transaction that writes the row of the order's key waits until the first transaction has ended.
-// Then the order exists or not. isPlaced tries again after a lost connection, or while the first transaction holds its
-// locks. It waits for a primary, and so outlasts an election. Like the COMMIT, it ignores the cancellation of ctx.
+// isPlaced finds out whether an unanswered COMMIT placed the order. A plain read is not enough, because
+// the COMMIT may be done after the read. A transaction that writes the row of the order's key waits
+// until the first transaction has ended. Then the order exists or not. isPlaced tries again after a
+// lost connection, or while the first transaction holds its locks. It waits for a primary, and so
+// outlasts an election. Like the COMMIT, it ignores the cancellation of ctx.
 func (s *Store) isPlaced(ctx context.Context, o order.Order) (placed bool, err error) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), confirmTimeout)
 	defer cancel()
@@ -110,8 +111,9 @@ func (s *Store) changes() int {
 	return changes
 }
 
-// confirm returns refusal. If refusal says that something is missing, but the server may have been replaced since changes
-// returned seen, confirm returns an order.ErrBusy instead. The end of an order is final: no server is wrong about it.
+// confirm returns refusal. If refusal says that something is missing, but the server may have been
+// replaced since changes returned seen, confirm returns an order.ErrBusy instead. The end of an order
+// is final: no server is wrong about it.
 func (s *Store) confirm(ctx context.Context, seen int, refusal error) error {
 	for _, missing := range []error{
 		order.ErrSoldOut, order.ErrTooManyOpen, order.ErrPurchaseLimit, order.ErrUnknownSKU, order.ErrNotFound, order.ErrNoPayment, order.ErrNothing,
@@ -125,9 +127,9 @@ func (s *Store) confirm(ctx context.Context, seen int, refusal error) error {
 	return refusal
 }
 
-// unconfirmed returns an order.ErrBusy if the reads since changes returned seen may come from a server that was replaced. A
-// primary that was cut off from its group takes seconds to notice, and answers reads meanwhile. But it cannot commit, and
-// isPlaced commits even if the order does not exist.
+// unconfirmed returns an order.ErrBusy if the reads since changes returned seen may come from a server that was
+// replaced. A primary that was cut off from its group takes seconds to notice, and answers reads meanwhile. But it
+// cannot commit, and isPlaced commits even if the order does not exist.
 func (s *Store) unconfirmed(ctx context.Context, seen int) error {
 	if s.group == nil {
 		return nil
@@ -145,9 +147,10 @@ func (s *Store) unconfirmed(ctx context.Context, seen int) error {
 	return nil
 }
 
-// inTx runs fn in a transaction, and again after a deadlock. It runs fn once more if the server has ended the connection
-// before the COMMIT, as it does if this process stands still. In a group, it also runs fn again, on another connection, if
-// the primary has refused the transaction or was replaced. After a lost answer to a COMMIT: order.ErrUnknownOutcome.
+// inTx runs fn in a transaction, and again after a deadlock. It runs fn once more if the server has
+// ended the connection before the COMMIT, as it does if this process stands still. In a group, it also
+// runs fn again, on another connection, if the primary has refused the transaction or was replaced.
+// After a lost answer to a COMMIT: order.ErrUnknownOutcome.
 func (s *Store) inTx(ctx context.Context, fn func(*tx) error) error {
 	for try := 1; ; try++ {
 		err := s.inTxOnce(ctx, fn)
@@ -229,8 +232,9 @@ func (s *Store) commit(ctx context.Context, conn *sql.Conn, begun *sql.Tx) error
 	}
 }
 
-// finish ends a transaction by COMMIT or ROLLBACK and returns its connection to the pool, unless it is the connection of
-// On. It waits for commitTimeout at most, because neither takes a context. earlier is the error of the transaction so far.
+// finish ends a transaction by COMMIT or ROLLBACK and returns its connection to the pool, unless it is
+// the connection of On. It waits for commitTimeout at most, because neither takes a context. earlier is
+// the error of the transaction so far.
 func (s *Store) finish(conn *sql.Conn, end func() error, earlier error) error {
 	done := make(chan error, 1)
 	go func() {
@@ -254,8 +258,9 @@ func (s *Store) finish(conn *sql.Conn, end func() error, earlier error) error {
 	}
 }
 
-// drop makes the pool close the connection. It is for a connection to a server that refuses work, because another server
-// may have taken over the address; and for a connection whose transaction may be open, because the next BEGIN would commit it.
+// drop makes the pool close the connection. It is for a connection to a server that refuses work,
+// because another server may have taken over the address; and for a connection whose transaction may be
+// open, because the next BEGIN would commit it.
 func drop(conn *sql.Conn) { _ = conn.Raw(func(any) error { return driver.ErrBadConn }) }
 
 // tx is one attempt of a transaction, an order.Tx.
@@ -265,7 +270,8 @@ type tx struct {
 	inserted []order.Order
 }
 
-// failed adds the purpose of the statement to an error of the database. It keeps the kind of the error, such as a deadlock.
+// failed adds the purpose of the statement to an error of the database. It keeps the kind of the error,
+// such as a deadlock.
 func failed(err error, format string, args ...any) error {
 	if err == nil || isDomain(err) {
 		return err
@@ -413,8 +419,8 @@ func explain(ctx context.Context, what string, err error) error {
 // isDomain reports whether err is an error of the packages order and stock.
 func isDomain(err error) bool { return order.Code(err) != "" || errors.Is(err, stock.ErrInvalid) }
 
-// withCause adds the reason why ctx ended to an error that the end of ctx may have caused: the drivers' "interrupted" and
-// "invalid connection", and sql.ErrTxDone.
+// withCause adds the reason why ctx ended to an error that the end of ctx may have caused: the drivers' "interrupted"
+// and "invalid connection", and sql.ErrTxDone.
 func withCause(ctx context.Context, err error) error {
 	if ctx.Err() == nil {
 		return err

@@ -118,8 +118,8 @@ func TestStore_InTx_retriesADeadlock(t *testing.T) {
 	})
 }
 
-// "ErrLocked: a statement waited too long for a lock", of a key or a SKU. In MySQL the transaction "is STILL OPEN" after that:
-// a COMMIT would save what its earlier statements did.
+// "ErrLocked: a statement waited too long for a lock", of a key or a SKU. In MySQL the transaction "is STILL OPEN"
+// after that: a COMMIT would save what its earlier statements did.
 func TestStore_InTx_lockWait(t *testing.T) {
 	t.Parallel()
 	storetest.EachServer(t, func(t *testing.T, kind storetest.Kind) {
@@ -143,8 +143,9 @@ func TestStore_InTx_lockWait(t *testing.T) {
 	})
 }
 
-// "If the instance stands still, the server ends the transaction after half of the wait_timeout": another one, which waits
-// for less than the wait_timeout, gets its rows. "If the server has ended the connection", InTx runs fn again, once.
+// "If the instance stands still, the server ends the transaction after half of the wait_timeout":
+// another one, which waits for less than the wait_timeout, gets its rows. "If the server has ended the
+// connection", InTx runs fn again, once.
 func TestStore_Sharing_standsStill(t *testing.T) {
 	t.Parallel()
 	storetest.EachServer(t, func(t *testing.T, kind storetest.Kind) {

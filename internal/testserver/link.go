@@ -115,8 +115,8 @@ func (l *Link) change(change func(*state)) {
 	l.state.Store(&s)
 }
 
-// Silence holds back requests, answers or both, like a pulled cable: connections stay open, and the bytes that were sent
-// arrive after Heal.
+// Silence holds back requests, answers or both, like a pulled cable: connections stay open, and the
+// bytes that were sent arrive after Heal.
 func (l *Link) Silence(requests, answers bool) {
 	l.change(func(s *state) {
 		if requests {
@@ -131,9 +131,9 @@ func (l *Link) Silence(requests, answers bool) {
 // Delay delays each answer.
 func (l *Link) Delay(d time.Duration) { l.change(func(s *state) { s.delay = d }) }
 
-// Judge lets f decide about each statement before it passes, about a new connection, "CONNECT", and about a "PING". In a
-// protocol other than MySQL's, f gets all bytes that clients send. f may block, which delays only that connection.
-// Connections call f concurrently.
+// Judge lets f decide about each statement before it passes, about a new connection, "CONNECT", and
+// about a "PING". In a protocol other than MySQL's, f gets all bytes that clients send. f may block,
+// which delays only that connection. Connections call f concurrently.
 func (l *Link) Judge(f func(statement string) Fate) { l.change(func(s *state) { s.judge = f }) }
 
 // Heal ends Silence, Delay and Judge. Delayed answers arrive now.
@@ -248,8 +248,8 @@ func (l *Link) fate(statement string) Fate {
 	return Pass
 }
 
-// read reads a packet of MySQL's protocol with its header: three bytes of length, the lowest first, and the packet's number
-// within the command, 0 for a new command. For other protocols, it reads the available bytes.
+// read reads a packet of MySQL's protocol with its header: three bytes of length, the lowest first, and the packet's
+// number within the command, 0 for a new command. For other protocols, it reads the available bytes.
 func (l *Link) read(in *bufio.Reader) ([]byte, error) {
 	if !l.sql {
 		chunk := make([]byte, 16<<10)
@@ -265,8 +265,8 @@ func (l *Link) read(in *bufio.Reader) ([]byte, error) {
 	return packet, err
 }
 
-// command returns the text that Judge gets: the statement of a COM_QUERY, PING for a COM_PING, or the bytes. It is empty
-// for another packet.
+// command returns the text that Judge gets: the statement of a COM_QUERY, PING for a COM_PING, or the
+// bytes. It is empty for another packet.
 func (l *Link) command(packet []byte) string {
 	const query, ping = 0x03, 0x0e
 	switch {

@@ -61,7 +61,8 @@ type RedisGroup struct {
 var node string
 
 // openRedisGroup runs a shell script that starts six Redis in one container. The arguments of the script are the ports.
-// A server is ready when its INFO and CLUSTER INFO match the expression ready. The group's URL names three servers, from number first on.
+// A server is ready when its INFO and CLUSTER INFO match the expression ready. The group's URL names
+// three servers, from number first on.
 func openRedisGroup(ctx context.Context, script, ready string, first int, query string) (*RedisGroup, error) {
 	k, isReady := redisKind(), regexp.MustCompile(ready)
 	k.processes, k.command, k.files = 6, []string{"sh", "-c", script, "sh"}, map[string][]byte{"/node": []byte(node)}
@@ -102,8 +103,8 @@ func OpenRedisCluster(ctx context.Context) (*RedisGroup, error) {
 }
 
 // MoveSlot migrates the slot of a key to another master, as a reshard does: to another master: further is the number
-// of places between the two in the list of masters. When MoveSlot calls half, the key has moved, and the other keys of its slot have not. Each side also
-// has a key of MoveSlot's own. Then it moves the rest, one key after the other.
+// of places between the two in the list of masters. When MoveSlot calls half, the key has moved, and the other keys of
+// its slot have not. Each side also has a key of MoveSlot's own. Then it moves the rest, one key after the other.
 func (g *RedisGroup) MoveSlot(ctx context.Context, further int, half func(), key string) error {
 	masters, at := g.Addrs[:3], 0
 	for at < len(masters)-1 && redis.HasErrorPrefix(AskRedis(ctx, masters[at], "EXISTS", key).Err(), "MOVED") {

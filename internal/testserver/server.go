@@ -192,7 +192,8 @@ func (s *Server) awaitReady(ctx context.Context, target wait.StrategyTarget) (er
 	})
 }
 
-// bypassProxy makes Docker's bridge the host if the server answers there, as on Linux. Bytes then do not pass Docker's proxy.
+// bypassProxy makes Docker's bridge the host if the server answers there, as on Linux. Bytes then do
+// not pass Docker's proxy.
 func (s *Server) bypassProxy(ctx context.Context) {
 	info, err := s.container.Inspect(ctx)
 	if err != nil {
@@ -273,7 +274,8 @@ func (s *Server) Exec(ctx context.Context, command string) error {
 // Servers are several containers.
 type Servers []*Server
 
-// OpenAll starts servers by functions such as OpenRedis, all at the same time. If one cannot be started, no server is left.
+// OpenAll starts servers by functions such as OpenRedis, all at the same time. If one cannot be
+// started, no server is left.
 func OpenAll(ctx context.Context, opens ...func(context.Context) (*Server, error)) (Servers, error) {
 	all := make(Servers, len(opens))
 	starting, ctx := errgroup.WithContext(ctx)
@@ -300,8 +302,8 @@ func (all Servers) Close() error {
 	return closing.Wait()
 }
 
-// Ensemble is several servers on a network of their own, on which they reach each other by their aliases. Each server is a
-// container of its own, is durable, and keeps its address over a restart.
+// Ensemble is several servers on a network of their own, on which they reach each other by their aliases. Each server
+// is a container of its own, is durable, and keeps its address over a restart.
 type Ensemble struct {
 	Servers
 	network *testcontainers.DockerNetwork

@@ -22,14 +22,15 @@ const (
 	collation    = "utf8mb4_bin" // distinguishes strings that differ in any byte; both servers have it
 )
 
-// MySQL returns the DSN of an empty schema on a MySQL that the tests of a package share. The schema is dropped when t ends.
-// Times are parsed as UTC; strings compare by their bytes. The user is root.
+// MySQL returns the DSN of an empty schema on a MySQL that the tests of a package share. The schema is dropped when t
+// ends. Times are parsed as UTC; strings compare by their bytes. The user is root.
 func MySQL(t testing.TB) (dsn string) { return share(t, mysqlKind()).DSN(t) }
 
 // MariaDB is like MySQL, on a MariaDB.
 func MariaDB(t testing.TB) (dsn string) { return share(t, mariadbKind()).DSN(t) }
 
-// StartTLS starts a MySQL or a MariaDB for this test only, with TLS by these PEM texts. It also accepts clients without TLS.
+// StartTLS starts a MySQL or a MariaDB for this test only, with TLS by these PEM texts. It also accepts
+// clients without TLS.
 func StartTLS(t testing.TB, mariadb bool, ca, cert, key []byte) *Server {
 	t.Helper()
 	k := mysqlKind()
@@ -102,7 +103,8 @@ func (s *Server) DSN(t testing.TB) string {
 	return dsn
 }
 
-// NewSchema makes an empty schema on a MySQL or MariaDB and returns its data source name, with the others as further hosts.
+// NewSchema makes an empty schema on a MySQL or MariaDB and returns its data source name, with the
+// others as further hosts.
 func (s *Server) NewSchema(ctx context.Context, name string, others ...*Server) (dsn string, err error) {
 	addrs := []string{s.Addr()}
 	for _, other := range others {
@@ -219,7 +221,8 @@ type memberView struct {
 	has               string // the transactions that the member has executed or received
 }
 
-// look asks all members except but. If two members consider themselves the primary, as after a pause, there is no primary.
+// look asks all members except but. If two members consider themselves the primary, as after a pause,
+// there is no primary.
 func (g *MySQLGroup) look(ctx context.Context, but ...*Server) (views []memberView, primary *Server) {
 	var primaries []*Server
 	for _, s := range g.Servers {
@@ -287,7 +290,8 @@ func (g *MySQLGroup) Rejoin(ctx context.Context) error {
 	})
 }
 
-// formAnew begins a new group when all members are offline. It always returns an error, because the others have not joined.
+// formAnew begins a new group when all members are offline. It always returns an error, because the
+// others have not joined.
 func (g *MySQLGroup) formAnew(ctx context.Context, views []memberView) error {
 	var has []string
 	for i, s := range g.Servers {

@@ -1,8 +1,8 @@
 // Package testserver gives tests, and programs such as the load test, real servers in containers: Redis, Valkey, MySQL,
 // MariaDB and ZooKeeper, and groups of servers that replicate each other. Its few other helpers need no container.
 //
-// The tests of a package share one container of each kind. The first test that asks for it starts it. TestMain removes the
-// containers:
+// The tests of a package share one container of each kind. The first test that asks for it starts it.
+// TestMain removes the containers:
 //
 //	func TestMain(m *testing.M) { os.Exit(testserver.Wrap(m).Run()) }
 //	func TestMain(m *testing.M) { goleak.VerifyTestMain(testserver.Wrap(m)) } // and looks for leaked goroutines
@@ -12,15 +12,15 @@
 //	addr := testserver.Redis(t)   // host:port, shared by the package: use keys of the test's own
 //	dsn := testserver.MySQL(t)    // an empty schema of the test's own, dropped when it ends
 //
-// If a test breaks its server, by Do, it starts a server of its own, as by Start(t, OpenMySQL). A program calls OpenRedis
-// and the like. The shared servers lose all data in a crash; OpenMySQL and OpenMariaDB start durable servers.
+// If a test breaks its server, by Do, it starts a server of its own, as by Start(t, OpenMySQL). A program calls
+// OpenRedis and the like. The shared servers lose all data in a crash; OpenMySQL and OpenMariaDB start durable servers.
 //
 // Without Docker, the test skips and names what it needs. With CI=true it fails instead, so that no test is skipped
 // unnoticed. -short also skips, except with CI=true.
 //
-// The default images are the official ones. SHOP_TEST_REDIS_IMAGE and the like name other images, which must understand the
-// variables and options of the official images; docs/contributing.md lists the variables. The value none means that this
-// machine has no such image: the tests skip, even with CI=true.
+// The default images are the official ones. SHOP_TEST_REDIS_IMAGE and the like name other images, which must understand
+// the variables and options of the official images; docs/contributing.md lists the variables. The value none means that
+// this machine has no such image: the tests skip, even with CI=true.
 //
 // If a run is killed, by go test's -timeout or an interrupt, testcontainers' reaper removes its containers. If the
 // reaper is switched off, remove the containers by their label org.testcontainers=true.
@@ -217,7 +217,8 @@ func NotUnderRace(t testing.TB) {
 	}
 }
 
-// Poll asks until there is no error, at first every 10 ms. When ctx ends, or after startLimit, it returns the last error.
+// Poll asks until there is no error, at first every 10 ms. When ctx ends, or after startLimit, it
+// returns the last error.
 func Poll(ctx context.Context, ask func(context.Context) error) error {
 	ctx, cancel := context.WithTimeout(ctx, startLimit)
 	defer cancel()

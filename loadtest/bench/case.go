@@ -65,7 +65,8 @@ type row struct {
 	rounds []round
 }
 
-// lineup returns the contestants of a case: for each number of buyers, the strategies and the handler that does nothing.
+// lineup returns the contestants of a case: for each number of buyers, the strategies and the handler
+// that does nothing.
 func (r *run) lineup(c *contest) (all []*row) {
 	for _, n := range c.buyers {
 		for _, s := range r.Strategies {

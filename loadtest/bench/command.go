@@ -1,8 +1,9 @@
-// Package bench measures how many orders per second the shop sells over HTTP, by each strategy, beside a handler that does
-// nothing. README.md explains the method and the value of the figures.
+// Package bench measures how many orders per second the shop sells over HTTP, by each strategy, beside a handler that
+// does nothing. README.md explains the method and the value of the figures.
 //
 // A run starts the servers, and three shop processes for each strategy. Then it measures case by case, round by round,
-// strategy by strategy, and prints the tables. For each strategy of a round, it creates SKUs, sends the load, and audits.
+// strategy by strategy, and prints the tables. For each strategy of a round, it creates SKUs, sends the
+// load, and audits.
 package bench
 
 import (

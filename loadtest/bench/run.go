@@ -109,7 +109,8 @@ func (r *run) hold(ctx context.Context, c *contest) error {
 	return nil
 }
 
-// crowd is like measure, for buyers who all come once, to a fresh but warm process. The buyers use the memory that the process gains.
+// crowd is like measure, for buyers who all come once, to a fresh but warm process. The buyers use the
+// memory that the process gains.
 func (r *run) crowd(ctx context.Context, who row, c contest, _ time.Duration) (one round, err error) {
 	fresh, err := r.startOne(ctx, who.shops, who.strategy, 1)
 	if err != nil {
@@ -143,8 +144,8 @@ func (r *run) measure(ctx context.Context, who row, c contest, length time.Durat
 	return one, err
 }
 
-// check returns the error in the books of these SKUs, or an empty text. For several SKUs it audits the whole shop at once,
-// because an audit of each SKU would read the orders of all.
+// check returns the error in the books of these SKUs, or an empty text. For several SKUs it audits the whole shop at
+// once, because an audit of each SKU would read the orders of all.
 func (r *run) check(ctx context.Context, f *fleet, skus []string, supplied int64, one round) (wrong string, err error) {
 	shop, audited := r.operator(f), skus[0]
 	if len(skus) > 1 {
@@ -393,7 +394,8 @@ const anOrder = `{"id":"01930000-0000-7000-8000-000000000000","buyer":"buyer-1",
 	`"lines":[{"sku":"bench-abcdefghijklmnop","quantity":1,"price":{"minor":100,"currency":"EUR"}}],"total":{"minor":100,"currency":"EUR"},` +
 	`"created_at":"2026-01-01T00:00:00.123456Z","expires_at":"2026-01-02T00:00:00.123456Z"}`
 
-// serveNothing answers every request with 201 and the same body. The cost of gin and net/http is the ceiling for a shop.
+// serveNothing answers every request with 201 and the same body. The cost of gin and net/http is the
+// ceiling for a shop.
 func serveNothing(ctx context.Context, stdout io.Writer) error {
 	gin.SetMode(gin.ReleaseMode)
 	engine := gin.New()

@@ -162,8 +162,8 @@ func (l Log) Notes() []string {
 	return notes
 }
 
-// ErrExpired means that a race cannot be judged: the units of an expired order are for sale again, so that the number of
-// units sold at the same time is unknown.
+// ErrExpired means that a race cannot be judged: the units of an expired order are for sale again, so that the number
+// of units sold at the same time is unknown.
 var ErrExpired = errors.New("it expired before it was checked; start the shop with a longer --pay-within")
 
 // checkers is the number of orders that Recheck asks for at a time.
@@ -213,7 +213,8 @@ func (r Race) recheck(ctx context.Context, conns *http.Client, turn int, record 
 	return nil
 }
 
-// Timeline has the steps of some requests of a race, as the shop reports them, in the order in which they read the stock.
+// Timeline has the steps of some requests of a race, as the shop reports them, in the order in which
+// they read the stock.
 type Timeline struct {
 	Requests []Request `json:"requests"`
 

@@ -134,7 +134,8 @@ func TestLog_timeline(t *testing.T) {
 	}
 }
 
-// "cart draws Least to Lines different SKUs, in the order of SKUs", "the n-th order of a buyer is the same in every race".
+// "cart draws Least to Lines different SKUs, in the order of SKUs", "the n-th order of a buyer is the
+// same in every race".
 func TestRace_cart(t *testing.T) {
 	t.Parallel()
 	const orders = 4000

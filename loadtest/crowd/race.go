@@ -56,7 +56,8 @@ func (t *Tally) add(o Outcome) {
 	[...]*atomic.Int64{Unknown: &t.Errors, Ordered: &t.Ordered, Refused: &t.Refused, Failed: &t.Errors}[o].Add(1)
 }
 
-// ErrDescriptors means that a process may open too few files and connections. It is a limit of the machine, not a verdict.
+// ErrDescriptors means that a process may open too few files and connections. It is a limit of the
+// machine, not a verdict.
 var ErrDescriptors = errors.New("too few file descriptors")
 
 // Run holds the race and returns the outcome of each order. It fails before the first order if a buyer cannot connect.
@@ -217,8 +218,8 @@ func Final(a shopclient.Answer, err error) bool {
 	return err == nil && !again
 }
 
-// after returns the pause after a try: the time that the shop asks for, or one that doubles with each try. It adds a random
-// part of up to half, so that buyers who were refused together do not come back together.
+// after returns the pause after a try: the time that the shop asks for, or one that doubles with each try. It adds a
+// random part of up to half, so that buyers who were refused together do not come back together.
 func (p Patience) after(try int, asked time.Duration) time.Duration {
 	wait := min(cmp.Or(asked, p.Pause<<min(try, 16)), p.MaxPause)
 	return wait + time.Duration(rand.Float64()*float64(wait/2))

@@ -18,8 +18,8 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// Each buyer's tries follow a script, whose last line is for all further tries: sell, or X, or both, where X is an answer
-// that is not an order.
+// Each buyer's tries follow a script, whose last line is for all further tries: sell, or X, or both,
+// where X is an answer that is not an order.
 func TestRace_Run(t *testing.T) {
 	t.Parallel()
 	const crowd, units = 40, 10

@@ -62,8 +62,8 @@ func (l Log) Series() Series {
 	return c
 }
 
-// left returns the units in the stock column after an order, as the shop reports them: the units that it wrote or, where
-// the database subtracts, one less than the units that it read.
+// left returns the units in the stock column after an order, as the shop reports them: the units that it wrote or,
+// where the database subtracts, one less than the units that it read.
 func (r Record) left() *int64 {
 	if r.Trace == nil {
 		return nil

@@ -73,8 +73,8 @@ func TestCommand_table(t *testing.T) {
 	}
 }
 
-// A design that is known to be wrong is caught, and no failure of the command. The files have what the table says. A Redis that
-// has keys is left as it is.
+// A design that is known to be wrong is caught, and no failure of the command. The files have what the
+// table says. A Redis that has keys is left as it is.
 func TestCommand_faults(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()

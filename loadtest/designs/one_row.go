@@ -22,8 +22,8 @@ func rowFirst() Design {
 	}
 }
 
-// rowLast is rowFirst with the UPDATE as the last statement, so that the lock is held over the COMMIT alone, as articles
-// on hot rows in MySQL describe it.
+// rowLast is rowFirst with the UPDATE as the last statement, so that the lock is held over the COMMIT alone, as
+// articles on hot rows in MySQL describe it.
 //
 // The cost: an order that is refused has been written in vain.
 func rowLast() Design {

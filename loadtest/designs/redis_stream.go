@@ -13,9 +13,9 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// inStream lets Redis decide, as articles on flash sales describe it. A script takes the units and appends the order to a
-// Stream, in one step. A writer reads the Stream as a consumer group, inserts up to 256 orders by one transaction, and
-// acknowledges them with XACK.
+// inStream lets Redis decide, as articles on flash sales describe it. A script takes the units and
+// appends the order to a Stream, in one step. A writer reads the Stream as a consumer group, inserts up
+// to 256 orders by one transaction, and acknowledges them with XACK.
 //
 // The cost: two places know what is sold. An early answer is only as safe as the memory of one Redis; a late one waits
 // for the INSERT. If Redis has forgotten sales, the guarded UPDATE refuses orders that buyers were told they have.
@@ -74,7 +74,8 @@ func (s *stream) take(ctx context.Context, o Order) error {
 		case answer == 0:
 			return errSoldOut
 		}
-		// Redis has not counted these SKUs, or has forgotten. The number in the database is too high by the orders not yet written.
+		// Redis has not counted these SKUs, or has forgotten. The number in the database is too high by the
+		// orders not yet written.
 		for _, sku := range o.SKUs {
 			var left int64
 			err := s.on.DB.QueryRowContext(ctx, "SELECT available FROM skus WHERE name = ?", sku).Scan(&left)

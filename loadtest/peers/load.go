@@ -78,9 +78,10 @@ const patience = ttl * 3 / 2
 
 var errHung = errors.New("hung")
 
-// run lets the peer take turns for the given length. A turn is an acquisition, a pass through the guard, and the release.
-// run waits for turns that began in time, so that starvation shows in the longest wait, but it counts a turn only if it
-// also ended in time. The error means that the peer could not be measured; the peer's own errors are in the round.
+// run lets the peer take turns for the given length. A turn is an acquisition, a pass through the
+// guard, and the release. run waits for turns that began in time, so that starvation shows in the
+// longest wait, but it counts a turn only if it also ended in time. The error means that the peer could
+// not be measured; the peer's own errors are in the round.
 func (l load) run(ctx context.Context, p peer, server, prefix string, length time.Duration) (round, error) {
 	addr := server
 	if l.link > 0 {

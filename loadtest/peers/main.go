@@ -1,5 +1,5 @@
-// Peers compares internal/lock with other lock libraries, and with bare Redis commands, on one Redis in one run. README.md
-// explains the method and the value of the figures.
+// Peers compares internal/lock with other lock libraries, and with bare Redis commands, on one Redis in one run.
+// README.md explains the method and the value of the figures.
 //
 // peer.go has an adapter for each library; load.go has the cases and the measurement.
 package main

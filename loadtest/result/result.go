@@ -118,8 +118,8 @@ func JSON(report any) func(io.Writer) error {
 	}
 }
 
-// CSV returns how the figures of a report are written, as Save wants it: one row for each strategy. The columns have the
-// names of the JSON's fields.
+// CSV returns how the figures of a report are written, as Save wants it: one row for each strategy. The
+// columns have the names of the JSON's fields.
 func CSV(r Report) func(io.Writer) error {
 	rows := [][]string{strings.Fields("strategy designed verdict supplied orders units_sold stock_left oversold undersold acknowledged refused errors" +
 		" unknown retries deadlocks seconds answers_per_second orders_per_second p50_ms p90_ms p95_ms p99_ms max_ms")}
@@ -194,8 +194,8 @@ func (s Strategy) Outcome(language string) string {
 	return lang.Text(language, "Sold %s units of %s, none twice, and turned %s away.", sold, supplied, turnedAway)
 }
 
-// Remarks are findings and notes, for people, in a language. What is wrong inside the books of a shop that oversold on purpose is the
-// same mistake once more and is left to the JSON.
+// Remarks are findings and notes, for people, in a language. What is wrong inside the books of a shop that oversold on
+// purpose is the same mistake once more and is left to the JSON.
 func (s Strategy) Remarks(language string) []string {
 	var lines []string
 	if s.Designed || s.Verdict == Inconsistent {

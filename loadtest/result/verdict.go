@@ -28,8 +28,8 @@ type Judgement struct {
 	Notes     []string `json:"notes"`    // what is worth knowing and not wrong
 }
 
-// Judge compares the two records of a race in which each order wants one unit of a SKU: the books of the shop, by its own
-// audit, and the log of the buyers, which has been rechecked. supplied is how many units were put up for sale.
+// Judge compares the two records of a race in which each order wants one unit of a SKU: the books of the shop, by its
+// own audit, and the log of the buyers, which has been rechecked. supplied is how many units were put up for sale.
 //
 // Units are counted from orders, never from a stock column: a lost update oversells while the column reads zero.
 //
@@ -88,7 +88,8 @@ func compareBooks(supplied int64, audit shopclient.Audit) (found []string) {
 	return append(found, few("books: ", differences)...)
 }
 
-// compareOrders looks for orders that only one side knows. Of the orders in the books, unknown may be of buyers who had no answer.
+// compareOrders looks for orders that only one side knows. Of the orders in the books, unknown may be
+// of buyers who had no answer.
 func compareOrders(orders, unknown int64, log crowd.Log) []string {
 	var lost, repeated []string
 	seen := map[string]bool{} // by order id

@@ -22,8 +22,8 @@ type Purchase struct {
 	Strategy string        // for the shop to sell by
 	Think    time.Duration // of the shop, between reading the stock and writing it; less than 0: the shop's own setting
 
-	// Recording is the name under which the shop records the request, which takes each step only when Move tells it to. Empty
-	// for no recording.
+	// Recording is the name under which the shop records the request, which takes each step only when Move
+	// tells it to. Empty for no recording.
 	Recording string
 }
 
@@ -189,7 +189,8 @@ func (c *Client) Refused(ctx context.Context) (all []Payment, err error) {
 // Strategy is a way to sell, as the shop's table describes it.
 type Strategy = lab.Offer
 
-// Pick returns the strategies with these names, in the order of the names, each once. The error explains an invalid name.
+// Pick returns the strategies with these names, in the order of the names, each once. The error
+// explains an invalid name.
 func Pick(table []Strategy, names []string) (chosen []Strategy, err error) {
 	for _, name := range names {
 		found, err := lab.Find(table, strings.TrimSpace(name))
@@ -242,7 +243,8 @@ type Lab struct {
 	Redis      string     `json:"redis"`
 }
 
-// Lab returns the shop's table of strategies and its servers. It fails if the server is not a teaching shop, or not a shop.
+// Lab returns the shop's table of strategies and its servers. It fails if the server is not a teaching
+// shop, or not a shop.
 func (c *Client) Lab(ctx context.Context) (l Lab, err error) {
 	err = c.get(ctx, request{method: http.MethodGet, path: "/v1/strategies"}, &l)
 	if errors.Is(err, ErrNotFound) || err == nil && len(l.Strategies) == 0 {

@@ -85,8 +85,8 @@ func TestClient_Buy_answer(t *testing.T) {
 	}
 }
 
-// "It sends each request once." net/http itself would repeat a request with an Idempotency-Key if a connection breaks that
-// was used before.
+// "It sends each request once." net/http itself would repeat a request with an Idempotency-Key if a
+// connection breaks that was used before.
 func TestClient_once(t *testing.T) {
 	t.Parallel()
 	var requests atomic.Int64

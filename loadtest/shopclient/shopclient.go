@@ -1,7 +1,7 @@
 // Package shopclient speaks a shop's HTTP API, as a buyer or an operator would.
 //
-// It sends each request once. No call retries, so that callers can count requests. An answer of the API is not an error,
-// whatever its status: Buy returns it as an Answer. An error means that no readable answer came.
+// It sends each request once. No call retries, so that callers can count requests. An answer of the API is not an
+// error, whatever its status: Buy returns it as an Answer. An error means that no readable answer came.
 //
 // A Client may be used by many goroutines at once.
 package shopclient
@@ -88,7 +88,8 @@ func New(base string, conns *http.Client) *Client {
 	return &Client{base: strings.TrimRight(base, "/"), conns: conns}
 }
 
-// WithKeys returns a client of a shop that requires tokens, unless keys is nil. operator is its listener for the operator.
+// WithKeys returns a client of a shop that requires tokens, unless keys is nil. operator is its
+// listener for the operator.
 func (c *Client) WithKeys(keys *Keys, operator string) *Client {
 	return &Client{base: c.base, operator: operator, conns: c.conns, keys: keys}
 }
@@ -171,8 +172,8 @@ func (c *Client) identify(q request, h http.Header) {
 	}
 }
 
-// get sends a request, and reads the answer into a value, unless that is nil. Any other answer is an error; ErrNotFound is
-// a 404.
+// get sends a request, and reads the answer into a value, unless that is nil. Any other answer is an
+// error; ErrNotFound is a 404.
 func (c *Client) get(ctx context.Context, q request, into any) error {
 	a, err := c.do(ctx, q, into)
 	switch {

@@ -71,9 +71,10 @@ type Process struct {
 	ended chan struct{} // closed when the process has ended
 }
 
-// Start runs one of n programs that share the processors. Each program gets its share, at least one: otherwise each would
-// use all processors, and keep waking threads for them. Start returns when the program has printed the addresses that it
-// serves, as a shop does. The program has this process's stderr, and its environment without the variables of a shop.
+// Start runs one of n programs that share the processors. Each program gets its share, at least one:
+// otherwise each would use all processors, and keep waking threads for them. Start returns when the
+// program has printed the addresses that it serves, as a shop does. The program has this process's
+// stderr, and its environment without the variables of a shop.
 func Start(ctx context.Context, n int, program string, variables []string, args ...string) (*Process, error) {
 	cmd := exec.CommandContext(context.WithoutCancel(ctx), program, args...) //nolint:gosec // the user's own programs
 	cmd.Env = append(environ(variables), fmt.Sprint("GOMAXPROCS=", max(1, runtime.GOMAXPROCS(0)/n)))

@@ -1,9 +1,9 @@
-// Package shops starts shops: for races and lessons in this process, and for the benchmark and the faults as programs in
-// processes of their own.
+// Package shops starts shops: for races and lessons in this process, and for the benchmark and the
+// faults as programs in processes of their own.
 //
-// Instances in this process are as separate as processes: each has its own connections, lockers and HTTP server. They share
-// one database and one Redis. Unless real servers are named, both are embedded, fresh for each race, in a temporary folder
-// that Close removes.
+// Instances in this process are as separate as processes: each has its own connections, lockers and
+// HTTP server. They share one database and one Redis. Unless real servers are named, both are embedded,
+// fresh for each race, in a temporary folder that Close removes.
 package shops
 
 import (
@@ -36,8 +36,8 @@ type Instances struct {
 const payWithin = 2 * time.Hour
 
 // CheckDescriptors returns a crowd.ErrDescriptors unless this process may open the files and connections of several
-// concurrent races. A connection to a shop or a Redis in this process has both ends here. The hard limit counts, because
-// Go raises the soft limit when a process starts.
+// concurrent races. A connection to a shop or a Redis in this process has both ends here. The hard limit counts,
+// because Go raises the soft limit when a process starts.
 func (n Instances) CheckDescriptors(races, buyers int) error {
 	need := buyers
 	if n.Target == "" {

@@ -32,8 +32,9 @@ func Each[R, T any](rounds []R, figure func(R) T) (figures []T) {
 	return figures
 }
 
-// Ratio returns the median of a[i]/b[i]. Both figures are from the same round, so that a slow round affects both. A round
-// that only one side has, or in which either figure is 0, does not count. If no round is left, Ratio returns a dash.
+// Ratio returns the median of a[i]/b[i]. Both figures are from the same round, so that a slow round
+// affects both. A round that only one side has, or in which either figure is 0, does not count. If no
+// round is left, Ratio returns a dash.
 func Ratio(a, b []float64) string {
 	var ratios []float64
 	for i := range min(len(a), len(b)) {
@@ -47,8 +48,8 @@ func Ratio(a, b []float64) string {
 	return fmt.Sprintf("%.2f", Median(ratios))
 }
 
-// Fold is like Table, for a terminal that is width characters wide. The columns that do not fit are in a table below, which
-// repeats the first column.
+// Fold is like Table, for a terminal that is width characters wide. The columns that do not fit are in
+// a table below, which repeats the first column.
 func Fold(width int, header table.Row, rows []table.Row, from, to int) string {
 	for shown := len(header); shown > 1; shown-- {
 		var left, rest []table.Row

@@ -99,8 +99,8 @@ func lockAnswer(command, answer string) string {
 	return "yes, fence " + answer
 }
 
-// with returns all events in order of time: the journal's, and what the shops have recorded of the buyers. The equal questions
-// of a buyer who polls for a lock become one event.
+// with returns all events in order of time: the journal's, and what the shops have recorded of the buyers. The equal
+// questions of a buyer who polls for a lock become one event.
 func (j *journal) with(buyers []*buyer) []Event {
 	j.mu.Lock()
 	events := slices.Clone(j.events)

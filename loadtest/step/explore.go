@@ -68,8 +68,8 @@ func (c *Explore) Validate() error {
 	return cmp.Or(err, c.Check())
 }
 
-// Run explores, in shops that use the servers of the flags. A name that cannot be played is an ErrSchedule. Otherwise the
-// error says which strategy was not as designed.
+// Run explores, in shops that use the servers of the flags. A name that cannot be played is an ErrSchedule. Otherwise
+// the error says which strategy was not as designed.
 func (c *Explore) Run(ctx context.Context, out Output) (err error) {
 	began := time.Now()
 	out.Lang, c.Crash = c.Lang, c.Crash || c.Name == all
@@ -232,8 +232,9 @@ func DefaultBounds() Bounds {
 // parallel is how many schedules are played at a time, each in shops of its own: some are about time, and pass it.
 const parallel = 4
 
-// Explore plays each schedule of a strategy within the bounds. progress is called with the number of schedules played, and
-// the number of known schedules still to be played. The errors are the errors of Position and, if ctx ends, its cause.
+// Explore plays each schedule of a strategy within the bounds. progress is called with the number of
+// schedules played, and the number of known schedules still to be played. The errors are the errors of
+// Position and, if ctx ends, its cause.
 func (p *Player) Explore(ctx context.Context, name string, within Bounds, progress func(played, todo int)) (Explored, error) {
 	strategy, err := p.strategy(ctx, name)
 	if err != nil {

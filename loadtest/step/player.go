@@ -86,8 +86,8 @@ func (l *Lock) isOthers(name string) bool {
 	return l.Owner == "" || len(l.Holders) > 0 && !slices.Contains(l.Holders, name)
 }
 
-// Player plays, in shops that it keeps for the next schedule. It may be used by many goroutines at once. It plays at most
-// eight schedules at a time, since the shops of each take some 70 file descriptors.
+// Player plays, in shops that it keeps for the next schedule. It may be used by many goroutines at once. It plays at
+// most eight schedules at a time, since the shops of each take some 70 file descriptors.
 type Player struct {
 	on      shops.Servers
 	conns   *http.Client
@@ -145,8 +145,8 @@ func (p *Player) open(ctx context.Context, k kind) (*instances, error) {
 	return s, nil
 }
 
-// borrow calls do with shops that nothing else uses. They are closed after an error that is no ErrSchedule, for a request
-// may be stopped there.
+// borrow calls do with shops that nothing else uses. They are closed after an error that is no
+// ErrSchedule, for a request may be stopped there.
 func (p *Player) borrow(ctx context.Context, k kind, do func(*instances) error) (err error) {
 	select {
 	case p.playing <- struct{}{}:

@@ -44,8 +44,9 @@ func (p *Player) Record(ctx context.Context, l Lesson) (r Recording, err error) 
 	return r, nil
 }
 
-// sideBySide returns how many decisions of the right are shown beside each number of the left's. An act of the schedule, such as
-// "B runs", begins and ends at the same time on both sides. What comes after the schedule belongs to its last act.
+// sideBySide returns how many decisions of the right are shown beside each number of the left's. An act
+// of the schedule, such as "B runs", begins and ends at the same time on both sides. What comes after
+// the schedule belongs to its last act.
 func sideBySide(left, right []decision) []int {
 	shown := []int{0}
 	for i := 0; i < len(left); {

@@ -22,8 +22,8 @@ const (
 	retryPause    = 100 * time.Millisecond // between two tries
 )
 
-// buyer is a buyer whose purchase is stepped. If the shop says that a retry is safe, the buyer tries again with the same
-// key.
+// buyer is a buyer whose purchase is stepped. If the shop says that a retry is safe, the buyer tries
+// again with the same key.
 type buyer struct {
 	name     string
 	shop     *shopclient.Client
@@ -105,8 +105,8 @@ func (b *buyer) look(ctx context.Context, polls bool) {
 	}
 }
 
-// awaitChange waits for a change in the latest recording. It returns false at once if the recording has not begun, or has
-// ended and the answer is on its way.
+// awaitChange waits for a change in the latest recording. It returns false at once if the recording has
+// not begun, or has ended and the answer is on its way.
 func (b *buyer) awaitChange(ctx context.Context) bool {
 	try := b.try()
 	if b.recordings[try].State == lab.Ended {

@@ -30,8 +30,8 @@ const (
 )
 
 // The name of a schedule is the strategy's, a colon, and a letter for each act: A takes a step, a runs until it ends or
-// waits for another, xa dies, ta loses its lock by time, wa works for longer than a lock lives. none:ABab lets both read
-// before one of them writes. More units than one stand behind the strategy's name, as in blind-del*2:ab.
+// waits for another, xa dies, ta loses its lock by time, wa works for longer than a lock lives. none:ABab lets both
+// read before one of them writes. More units than one stand behind the strategy's name, as in blind-del*2:ab.
 
 // scheduleName names what was done. Acts after which the buyer could not go on end a run.
 func scheduleName(strategy string, units int64, done []decision) string {
@@ -66,8 +66,8 @@ func (a act) String() string {
 	return string(a.kind) + strings.ToLower(name)
 }
 
-// ErrSchedule means that a name cannot be played: it is malformed, there is no such lesson or strategy, a server is missing
-// for it, or the schedule does not fit the strategy.
+// ErrSchedule means that a name cannot be played: it is malformed, there is no such lesson or strategy, a server is
+// missing for it, or the schedule does not fit the strategy.
 var ErrSchedule = errors.New("cannot be played")
 
 var (

@@ -52,8 +52,8 @@ type decision struct {
 	blocked bool          // the buyer could not go on after it
 }
 
-// walkThrough plays a schedule. The last position is the end; the decisions are what was done, with what could have been done
-// instead.
+// walkThrough plays a schedule. The last position is the end; the decisions are what was done, with
+// what could have been done instead.
 func walkThrough(ctx context.Context, on *instances, by shopclient.Strategy, p plan) (all []Position, done []decision, err error) {
 	suffix := "-" + strings.ToLower(rand.Text()[:8])
 	w := &walk{
@@ -163,8 +163,8 @@ func (w *walk) isStuck(ctx context.Context) (bool, error) {
 	return false, nil
 }
 
-// choices returns what is done next, where a buyer can go on, and what can be done instead within the bound. Only a buyer
-// whose turn it is meets with a fault.
+// choices returns what is done next, where a buyer can go on, and what can be done instead within the bound. Only a
+// buyer whose turn it is meets with a fault.
 func (w *walk) choices() decision {
 	others := w.possibleActs(steps)
 	d := decision{act: others[max(0, slices.Index(others, act{steps, w.last}))], of: len(w.acts)}
@@ -186,8 +186,8 @@ func (w *walk) choices() decision {
 	return d
 }
 
-// possibleActs returns the acts of some kinds that can be done. Buyers are alike until they have begun: of those, the first
-// is next.
+// possibleActs returns the acts of some kinds that can be done. Buyers are alike until they have begun:
+// of those, the first is next.
 func (w *walk) possibleActs(kinds ...byte) (all []act) {
 	for _, kind := range kinds {
 		begins := false
@@ -224,8 +224,8 @@ func (w *walk) possible(a act) bool {
 	return !b.dead && b.at.holds && !b.expired && (w.endsByTime() || w.strategy.LockEnds == lab.EndsNever)
 }
 
-// canGoOn reports whether the buyer's next step would not be waiting. A buyer who polls for a lock, and was refused last,
-// waits for a change. Those who wait for a correct lock get it by themselves.
+// canGoOn reports whether the buyer's next step would not be waiting. A buyer who polls for a lock, and was refused
+// last, waits for a change. Those who wait for a correct lock get it by themselves.
 func (w *walk) canGoOn(i int) bool {
 	b := w.buyers[i]
 	inVain := b.at.waits && !w.renews() && b.asked == w.changes
@@ -343,7 +343,8 @@ func (w *walk) settle(ctx context.Context) error {
 	}
 }
 
-// look learns how far a buyer has come. What it has taken from a count, and what its order holds, is its own until the answer.
+// look learns how far a buyer has come. What it has taken from a count, and what its order holds, is
+// its own until the answer.
 func (w *walk) look(ctx context.Context, b *buyer) {
 	b.look(ctx, !w.renews())
 	if w.strategy.LockEnds == lab.EndsWithAnswer {
@@ -367,16 +368,16 @@ func (w *walk) lockIsFree(b *buyer) bool {
 	})
 }
 
-// mustWait reports whether the buyer waits for another's transaction or named lock. Two that wait for each other do not: the
-// database ends one of them.
+// mustWait reports whether the buyer waits for another's transaction or named lock. Two that wait for
+// each other do not: the database ends one of them.
 func (w *walk) mustWait(b *buyer) bool {
 	return slices.ContainsFunc(w.buyers, func(other *buyer) bool {
 		return other != b && w.waitsFor(b, other) && !w.waitsFor(other, b)
 	})
 }
 
-// waitsFor reports whether what the buyer sends waits for another: for a row that it has locked or, in SQLite, for the end of
-// its transaction. There, a request does not send its BEGIN before: which of several that wait would get in?
+// waitsFor reports whether what the buyer sends waits for another: for a row that it has locked or, in SQLite, for the
+// end of its transaction. There, a request does not send its BEGIN before: which of several that wait would get in?
 func (w *walk) waitsFor(b, other *buyer) bool {
 	sends, has := b.at.sending, other.at
 	switch {
@@ -453,8 +454,8 @@ func (w *walk) position(ctx context.Context, over bool) (Position, error) {
 	return p, nil
 }
 
-// readBooks asks a shop for the units sold, the units left, and the lock. The shop can answer: if a buyer has died, only
-// its request has died.
+// readBooks asks a shop for the units sold, the units left, and the lock. The shop can answer: if a
+// buyer has died, only its request has died.
 func (w *walk) readBooks(ctx context.Context, p *Position) error {
 	err := untilAvailable(ctx, func() error {
 		audit, err := w.shops.clients[0].Audit(ctx, w.sku)

@@ -196,8 +196,8 @@ func soldOverTime(r result.Report, language string) picture {
 	return p
 }
 
-// compared are pictures with all strategies: how long their buyers waited, and how fast they answered over time. The waits
-// over time come where buyers order again and again; else a wait is the time of its answer.
+// compared are pictures with all strategies: how long their buyers waited, and how fast they answered over time. The
+// waits over time come where buyers order again and again; else a wait is the time of its answer.
 func compared(r result.Report, language string) (all [][]drawing) {
 	since := lang.Text(language, "seconds since all buyers were released")
 	waits := picture{
@@ -227,8 +227,8 @@ func compared(r result.Report, language string) (all [][]drawing) {
 	return all
 }
 
-// stockBesideOrders shows whether the stock column follows the orders; nothing if the shop reports no steps, or if too few of
-// the units were sold to be seen.
+// stockBesideOrders shows whether the stock column follows the orders; nothing if the shop reports no
+// steps, or if too few of the units were sold to be seen.
 func stockBesideOrders(s result.Strategy, language string) []drawing {
 	orders := curve{Name: lang.Text(language, "in orders"), Said: lang.Text(language, "%s units sold", humanize.Comma(s.UnitsSold)), Wrong: s.Oversold > 0, Points: []point{{}}}
 	column := curve{

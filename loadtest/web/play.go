@@ -93,8 +93,8 @@ type exploring struct {
 	Problem string `json:"problem,omitempty"`
 }
 
-// explore plays all schedules of a strategy, which takes seconds, and sends its progress as lines of JSON. It ends with the
-// request.
+// explore plays all schedules of a strategy, which takes seconds, and sends its progress as lines of
+// JSON. It ends with the request.
 func (s *server) explore(w http.ResponseWriter, r *http.Request) {
 	s.work.Add(1)
 	defer s.work.Done()

@@ -40,7 +40,8 @@ func WriteReport(w io.Writer, r result.Report, language string) error {
 	return execute(w, "report.html", language, v)
 }
 
-// WritePicture writes what the strategies of r sold over time, against the supply, as an SVG file for a slide, in a language.
+// WritePicture writes what the strategies of r sold over time, against the supply, as an SVG file for a
+// slide, in a language.
 func WritePicture(w io.Writer, r result.Report, language string) error {
 	return execute(w, "chart.svg", language, soldOverTime(r, language).draw(language)[0])
 }
@@ -51,8 +52,8 @@ var texts = regexp.MustCompile(`(>\s*|aria-label=")([^<>"\s][^<>"]*?)(\s*<|")`)
 // marks are Chinese punctuation marks with white space behind them, which a browser would show.
 var marks = regexp.MustCompile(`([，。；：？！）](?:</\w+>)*)\s+`)
 
-// execute shows data by a template, in a language. The function text translates a text with values in it; any other text of
-// the template is translated as static/text.js translates those of the lab.
+// execute shows data by a template, in a language. The function text translates a text with values in it; any other
+// text of the template is translated as static/text.js translates those of the lab.
 func execute(w io.Writer, name, language string, data any) error {
 	t, err := template.New("").Funcs(template.FuncMap{
 		"language": func() string { return language },

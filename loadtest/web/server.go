@@ -56,10 +56,10 @@ func newServer(ctx context.Context, lab Lab) *server {
 // Serve serves the page at an address until ctx ends, which also ends a run. It reports where, before anything can be
 // asked. When it returns, nothing of it runs any more.
 //
-// One run goes on at a time, or all schedules of a strategy are played, or a primary is killed; a second run is refused (409),
-// and schedules wait for their turn. Lessons and single schedules are played at any time, and all lessons before they are
-// asked for. Nothing leaves the page's origin: its Content-Security-Policy forbids it. Guard of internal/lab refuses the
-// requests of other sites.
+// One run goes on at a time, or all schedules of a strategy are played, or a primary is killed; a
+// second run is refused (409), and schedules wait for their turn. Lessons and single schedules are
+// played at any time, and all lessons before they are asked for. Nothing leaves the page's origin: its
+// Content-Security-Policy forbids it. Guard of internal/lab refuses the requests of other sites.
 func Serve(ctx context.Context, address string, lab Lab, report func(line string)) error {
 	address, err := Address(address)
 	if err != nil {
@@ -157,8 +157,8 @@ func (s *server) routes() http.Handler {
 	return mux
 }
 
-// home is the page as it is before any script has run. The form begins with the strategies of the flags, five at most, and
-// has the others folded.
+// home is the page as it is before any script has run. The form begins with the strategies of the
+// flags, five at most, and has the others folded.
 func (s *server) home(*http.Request) (any, error) {
 	type option struct {
 		shopclient.Strategy

@@ -24,21 +24,22 @@ type Lab struct {
 
 	// Unraced returns what to know of a strategy before its race, and what shows its mistake instead; nothing of most.
 	Unraced func(strategy string) (why, instead string)
-	// Check returns a choice as it can be raced, one strategy after the other where they do not fit together, or what is wrong
-	// with it, a *InputError.
+	// Check returns a choice as it can be raced, one strategy after the other where they do not fit
+	// together, or what is wrong with it, a *InputError.
 	Check  func(Choice) (Choice, error)
 	Report func(Choice) result.Report // of no races yet
 	// Race holds the race of one strategy.
 	Race func(context.Context, Choice, shopclient.Strategy, *crowd.Tally) (result.Strategy, error)
-	// Position plays a schedule as far as its name says; loose, it leaves out what does not fit the strategy (step.Player).
+	// Position plays a schedule as far as its name says; loose, it leaves out what does not fit the
+	// strategy (step.Player).
 	Position func(ctx context.Context, name string, loose bool) (step.Position, error)
 	// Record plays a lesson and its remedy, to be stepped through.
 	Record func(context.Context, step.Lesson) (step.Recording, error)
-	// Explore plays all schedules of a strategy within the bounds. progress is called with the number of schedules played, and
-	// of those that are known and still to be played.
+	// Explore plays all schedules of a strategy within the bounds. progress is called with the number of schedules played,
+	// and of those that are known and still to be played.
 	Explore func(ctx context.Context, strategy string, within step.Bounds, progress func(played, todo int)) (step.Explored, error)
-	// KillPrimary sells on a MySQL group and on an asynchronous replica, and kills the primary of each. CanKillPrimary returns
-	// why that is impossible here, if it is.
+	// KillPrimary sells on a MySQL group and on an asynchronous replica, and kills the primary of each. CanKillPrimary
+	// returns why that is impossible here, if it is.
 	KillPrimary    func(ctx context.Context, seed uint64, progress func(line string)) ([]faults.Failover, error)
 	CanKillPrimary func(context.Context) error
 }

@@ -1,9 +1,9 @@
 // Package contract checks answers of the shop's HTTP API against openapi.yaml, in tests.
 //
-// An answer breaks the contract if its operation does not list its status, if a header is missing, wrong or not listed, if
-// its media type differs, or if its body does not match the schema. No object may have further fields. If the document does
-// not have the path or the method, the answer must be the response NoSuchPath or MethodNotAllowed; on the operator's
-// listener, OperatorUnauthorized is also allowed.
+// An answer breaks the contract if its operation does not list its status, if a header is missing, wrong or not listed,
+// if its media type differs, or if its body does not match the schema. No object may have further fields. If the
+// document does not have the path or the method, the answer must be the response NoSuchPath or MethodNotAllowed; on the
+// operator's listener, OperatorUnauthorized is also allowed.
 package contract
 
 import (
@@ -70,7 +70,8 @@ func load(server, refusal string) *Contract {
 }
 
 // Check returns an error if an answer to r breaks the contract. It checks the status and looks for headers that are not
-// listed; the library checks the rest. The library ignores answers to HEAD, so that Check presents them as answers to GET.
+// listed; the library checks the rest. The library ignores answers to HEAD, so that Check presents them
+// as answers to GET.
 func (c *Contract) Check(r *http.Request, status int, header http.Header, body []byte) (err error) {
 	defer func() {
 		if err != nil {
