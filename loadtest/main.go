@@ -173,7 +173,9 @@ The columns:
 	for _, c := range result.Columns() {
 		lang.Hang(&b, helpWidth, "  "+c.Name, 13, c.Help)
 	}
-	lang.Hang(&b, helpWidth, "  verdict", 13, "correct; oversold; undersold; or inconsistent: the shop's books contradict themselves or the answers to the buyers. The JSON has one of these four words. A wrong strategy that looked correct is shown as not caught")
+	lang.Hang(&b, helpWidth, "  verdict", 13,
+		"correct; oversold; undersold; or inconsistent: the shop's books contradict themselves or the answers to the "+
+			"buyers. The JSON has one of these four words. A wrong strategy that looked correct is shown as not caught")
 	b.WriteString(`
 Columns of zeros are left out. A table that is wider than 80 columns continues below.
 
@@ -204,8 +206,11 @@ func (c *raceCommand) Validate() error {
 		{c.Duration != 0 && (c.Duration < time.Second || c.Duration > 10*time.Minute), "duration", "want 1s to 10m"},
 		{c.UI != "" && c.Duration != 0, "", "--ui shows buyers who all order at once: leave out --duration"},
 		{len(c.Strategies) == 0, "strategies", "want at least one"},
-		{c.Target != "" && (c.Named() || c.From == shops.Docker), "", "--target names a running shop, and --mysql, --redis, --redlock, --zookeeper and --servers are for started shops: leave out one or the other"},
-		{c.Target != "" && !strings.HasPrefix(c.Target, "http://") && !strings.HasPrefix(c.Target, "https://"), "target", "want a URL such as http://localhost:8080"},
+		{c.Target != "" && (c.Named() || c.From == shops.Docker), "",
+			"--target names a running shop, and --mysql, --redis, --redlock, --zookeeper and --servers are for started " +
+				"shops: leave out one or the other"},
+		{c.Target != "" && !strings.HasPrefix(c.Target, "http://") && !strings.HasPrefix(c.Target, "https://"), "target",
+			"want a URL such as http://localhost:8080"},
 		{c.UI != "" && c.JSON+c.HTML+c.SVG+c.CSV != "", "", "--ui offers its reports in the browser: leave out --json, --html, --svg and --csv"},
 		{c.HTML == "-" || c.SVG == "-" || c.CSV == "-", "", "--html, --svg and --csv want the name of a file: only --json writes to stdout"},
 	} {

@@ -130,7 +130,8 @@ func TestScreen_explanation(t *testing.T) {
 		})
 	}
 	r := result.Report{Strategies: []result.Strategy{redis()}, NotRun: []result.NotRun{{Name: "zookeeper", Reason: "it needs a ZooKeeper"}}}
-	if got, want := (screen{}).explanation(r), "\nNot run:\nzookeeper  it needs a ZooKeeper.\n\nAs expected, redis was correct.\n"; !strings.HasSuffix(got, want) {
+	want := "\nNot run:\nzookeeper  it needs a ZooKeeper.\n\nAs expected, redis was correct.\n"
+	if got := (screen{}).explanation(r); !strings.HasSuffix(got, want) {
 		t.Errorf("got %q, want at its end %q", got, want)
 	}
 }

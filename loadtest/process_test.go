@@ -46,7 +46,8 @@ func TestRun_descriptors(t *testing.T) {
 	t.Parallel()
 	const race = "loadtest --strategies redis,redlock,short-lease --buyers 100 --stock 10; echo exit $?"
 	refused := shell(t, "ulimit -n 256; "+race)
-	named := regexp.MustCompile(`--buyers: too few file descriptors: this needs a limit of (\d+) \(ulimit -n \d+\), but the limit is 256`).FindStringSubmatch(refused)
+	tooFew := regexp.MustCompile(`--buyers: too few file descriptors: this needs a limit of (\d+) \(ulimit -n \d+\), but the limit is 256`)
+	named := tooFew.FindStringSubmatch(refused)
 	if named == nil || !strings.HasSuffix(refused, "\nexit 2\n") {
 		t.Fatalf("got %s, want the number that is needed, and exit 2", refused)
 	}

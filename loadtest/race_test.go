@@ -31,7 +31,9 @@ func TestRun_all(t *testing.T) {
 			t.Errorf("not run: %+v, want the reason also on stdout", n)
 		}
 	}
-	if want := []string{"mysql-lock", "zookeeper", "for-update", "late-payment-guarded", "get-lock", "serializable", "reentrant", "repeatable-read", "late-payment"}; !slices.Equal(missing, want) {
+	want := []string{"mysql-lock", "zookeeper", "for-update", "late-payment-guarded", "get-lock", "serializable",
+		"reentrant", "repeatable-read", "late-payment"}
+	if !slices.Equal(missing, want) {
 		t.Errorf("not run: got %v, want %v", missing, want)
 	}
 }
@@ -70,7 +72,8 @@ func TestRun_docker(t *testing.T) {
 	testserver.Redis(t)
 	testserver.ZooKeeper(t)
 	r, _, stderr := raced(t, "--strategies", "all", "--servers", "docker", "--buyers", "30", "--stock", "5")
-	wantRun(t, r, 30, "lanes", "batch", "redis", "redlock", "mysql-lock", "zookeeper", "for-update", "optimistic", "conditional", "pre-deduct-reconciled",
+	wantRun(t, r, 30, "lanes", "batch", "redis", "redlock", "mysql-lock", "zookeeper", "for-update", "optimistic",
+		"conditional", "pre-deduct-reconciled",
 		"get-lock", "serializable",
 		"none", "mutex", "setnx-expire", "setex", "blind-del", "get-then-del", "release-before-commit", "short-lease", "read-before-lock",
 		"redlock-unguarded", "try-once", "reentrant-count", "mysql-lock-ownerless", "repeatable-read", "pre-deduct", "pre-deduct-only")
@@ -86,9 +89,11 @@ func TestRun_docker(t *testing.T) {
 
 // The main job on servers of the user's.
 func TestRun_servers(t *testing.T) {
-	r, stdout, _ := raced(t, "--mysql", testserver.MariaDB(t), "--redis", testserver.Redis(t), "--buyers", "300", "--strategies", "none,mutex,redis,lanes")
+	r, stdout, _ := raced(t, "--mysql", testserver.MariaDB(t), "--redis", testserver.Redis(t), "--buyers", "300",
+		"--strategies", "none,mutex,redis,lanes")
 	wantRun(t, r, 300, "none", "mutex", "redis", "lanes")
-	if m := r.Machine; !strings.HasPrefix(m.DatabaseVersion, "MariaDB ") || !strings.HasPrefix(m.RedisVersion, "Redis ") || strings.Contains(m.RedisVersion, "protocol") {
+	if m := r.Machine; !strings.HasPrefix(m.DatabaseVersion, "MariaDB ") ||
+		!strings.HasPrefix(m.RedisVersion, "Redis ") || strings.Contains(m.RedisVersion, "protocol") {
 		t.Errorf("versions: got %q, %q, want those of MariaDB and Redis", m.DatabaseVersion, m.RedisVersion)
 	}
 	for _, s := range r.Strategies {
@@ -120,11 +125,13 @@ func TestRun_late(t *testing.T) {
 	t.Parallel()
 	shop := newLab(t, "slow", true)
 	shop.silent = true
-	l := loadTest{raceCommand: *parse(t, "--target", shop.URL, "--strategies", "slow", "--buyers", "6", "--stock", "6"), limit: 5 * time.Second}
+	l := loadTest{raceCommand: *parse(t, "--target", shop.URL, "--strategies", "slow", "--buyers", "6", "--stock", "6"),
+		limit: 5 * time.Second}
 	var out testserver.LogBuffer
 	l.screen = screen{out: &out, progress: &out}
 	err := l.run(t.Context())
-	want := []string{"Sold 6 units of 6, none twice", "1 of the 1 buyers who never had an answer have an order", "slow (which left 1 buyer without an answer)."}
+	want := []string{"Sold 6 units of 6, none twice", "1 of the 1 buyers who never had an answer have an order",
+		"slow (which left 1 buyer without an answer)."}
 	for _, text := range want {
 		if !errors.Is(err, errBroken) || !out.Has(text) {
 			t.Errorf("got %v, want %v and %q in\n%s", err, errBroken, text, out.String())

@@ -27,12 +27,21 @@ type commandLine struct {
 	Version         kong.VersionFlag `help:"Print what was built."`
 }
 
-const help = `The teaching shop. The header Shop-Strategy of a request chooses how its order is sold; some strategies oversell. GET /v1/strategies lists them. Buyers need no token, and have no limits unless --rate-limit or --max-open-orders sets one. The operator's API needs --operator-listen. A request must name the shop by an address, localhost or the host of --listen. Do not expose this shop to others, and do not connect it to production's servers: it refuses servers with TLS, but cannot recognize others.
+const help = `The teaching shop. The header Shop-Strategy of a request chooses how its order is sold; some strategies
+oversell. GET /v1/strategies lists them. Buyers need no token, and have no limits unless --rate-limit or
+--max-open-orders sets one. The operator's API needs --operator-listen. A request must name the shop by an address,
+localhost or the host of --listen. Do not expose this shop to others, and do not connect it to production's servers:
+it refuses servers with TLS, but cannot recognize others.
 
-Without --mysql, the data is a SQLite file in --data DIR or, without that flag, in a temporary folder that is removed at the end. Without --redis, the locks are in this process; several instances need one Redis that they share. Before the first start with --mysql, run shop migrate. The strategies mysql-lock and for-update need --mysql, zookeeper needs --zookeeper, and redlock needs --redlock if --redis is given.
+Without --mysql, the data is a SQLite file in --data DIR or, without that flag, in a temporary folder that is removed
+at the end. Without --redis, the locks are in this process; several instances need one Redis that they share. Before
+the first start with --mysql, run shop migrate. The strategies mysql-lock and for-update need --mysql, zookeeper needs
+--zookeeper, and redlock needs --redlock if --redis is given.
 
 Examples:
-  lab                              then create a SKU: curl -d '{"sku":"mug","units":100,"price":{"minor":1250,"currency":"EUR"}}' -H 'Content-Type: application/json' localhost:8080/v1/skus
+  lab                              then create a SKU:
+      curl -H 'Content-Type: application/json' localhost:8080/v1/skus \
+          -d '{"sku":"mug","units":100,"price":{"minor":1250,"currency":"EUR"}}'
   lab --think 2ms                  let requests oversell, to see why`
 
 // run returns the exit code of the program.
@@ -51,7 +60,8 @@ func run(ctx context.Context, args []string) int {
 			if err != nil {
 				return nil, err
 			}
-			fmt.Printf("The shop is open at %s\nRequests choose their strategy: GET /v1/strategies lists them. Stop it with Ctrl-C or SIGTERM.\n", shop.URL())
+			fmt.Printf("The shop is open at %s\nRequests choose their strategy: GET /v1/strategies lists them. "+
+				"Stop it with Ctrl-C or SIGTERM.\n", shop.URL())
 			return shop, nil
 		})
 	}, kong.Vars{"rate_limit": "0", "max_open_orders": "0"})

@@ -55,7 +55,8 @@ func TestBackup_all_or_nothing(t *testing.T) {
 	}
 	shop(t, "backup", "--data", data, there).want(t, app.ExitFailed, there+" already exists")
 	shop(t, "backup", "--data", there, filepath.Join(dir, "new")).want(t, app.ExitFailed, "no shop in "+there)
-	said := shell(t, "shop backup --data "+data+" "+filepath.Join(dir, "first")+"; ulimit -f 200; shop backup --data "+data+" "+filepath.Join(dir, "cut")+" 2>&1 || true")
+	backup := "shop backup --data " + data + " "
+	said := shell(t, backup+filepath.Join(dir, "first")+"; ulimit -f 200; "+backup+filepath.Join(dir, "cut")+" 2>&1 || true")
 	left, err := filepath.Glob(filepath.Join(dir, "*"))
 	if text, _ := os.ReadFile(there); err != nil || string(text) != "of old" || len(left) != 3 {
 		t.Errorf("got %v, %v after %s, want data, there as it was, and first", left, err, said)

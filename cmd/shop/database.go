@@ -111,7 +111,8 @@ func (s *seedCommand) Run(ctx context.Context, p *program) error {
 		if sku.LimitPerBuyer > 0 {
 			limit = fmt.Sprintf(", %d for each buyer", sku.LimitPerBuyer)
 		}
-		fmt.Printf("%s: %s at %d minor units of %s%s\n", sku.Name, english.Plural(int(sku.Supplied), "unit", ""), sku.Price.Minor, sku.Price.Currency, limit)
+		fmt.Printf("%s: %s at %d minor units of %s%s\n", sku.Name, english.Plural(int(sku.Supplied), "unit", ""),
+			sku.Price.Minor, sku.Price.Currency, limit)
 	}
 	return nil
 }
@@ -168,9 +169,13 @@ type backupCommand struct {
 }
 
 func (backupCommand) Help() string {
-	return `The copy has all orders up to one moment. The shop may be stopped, or go on selling. FILE appears, with mode 0600, once the copy is complete and on disk; nothing is overwritten. Do not copy shop.db itself: the newest orders are in shop.db-wal.
+	return `The copy has all orders up to one moment. The shop may be stopped, or go on selling. FILE appears, with mode
+0600, once the copy is complete and on disk; nothing is overwritten. Do not copy shop.db itself: the newest orders are
+in shop.db-wal.
 
-To restore, put the copy into an empty folder as shop.db, together with token.secret, operator.token and payments.token of the old folder: docs/operations.md shows how. For MySQL, use its own tools, such as mysqldump --single-transaction.
+To restore, put the copy into an empty folder as shop.db, together with token.secret, operator.token and
+payments.token of the old folder: docs/operations.md shows how. For MySQL, use its own tools, such as mysqldump
+--single-transaction.
 
 Example:
   shop backup --data ./data monday.db`

@@ -111,7 +111,10 @@ var opened = regexp.MustCompile(`"?msg"?[=:]"shop is open",? ?"?addr"?[=:]"?([0-
 func startShop(t *testing.T, args ...string) *running {
 	t.Helper()
 	args = append([]string{"serve", "--listen", "127.0.0.1:0"}, args...)
-	s := &running{cmd: command(t, []string{"TMPDIR=" + t.TempDir()}, args...), stdout: &testserver.LogBuffer{}, stderr: &testserver.LogBuffer{}, ended: make(chan struct{})}
+	s := &running{
+		cmd:    command(t, []string{"TMPDIR=" + t.TempDir()}, args...),
+		stdout: &testserver.LogBuffer{}, stderr: &testserver.LogBuffer{}, ended: make(chan struct{}),
+	}
 	s.cmd.Stdout, s.cmd.Stderr = s.stdout, s.stderr
 	testserver.Must(t, s.cmd.Start())
 	go func() {

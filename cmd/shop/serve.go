@@ -22,23 +22,36 @@ type serveCommand struct {
 }
 
 func (serveCommand) Help() string {
-	return `Without --mysql, the data is a SQLite file in --data DIR or, without that flag, in a temporary folder that is removed at the end. If the file has no SKU yet (see shop seed), the shop creates three demo SKUs. Without --redis, locks and rate limits are in this process, even with --mysql. The strategy redis needs a Redis, and several instances need one Redis that they share. Empty variables are ignored.
+	return `Without --mysql, the data is a SQLite file in --data DIR or, without that flag, in a temporary folder that is
+removed at the end. If the file has no SKU yet (see shop seed), the shop creates three demo SKUs. Without --redis,
+locks and rate limits are in this process, even with --mysql. The strategy redis needs a Redis, and several instances
+need one Redis that they share. Empty variables are ignored.
 
 After SIGTERM or Ctrl-C, readiness fails, the orders in flight finish, and the shop exits with 0. A second signal aborts them.
 
-Buyers show a token (see shop token --help). The operator's API has a listener and a token of its own: the operator creates and restocks SKUs, audits, and reads metrics and profiles. On the same listener, with a third token, a payment service reports which orders are paid (docs/payments.md).
+Buyers show a token (see shop token --help). The operator's API has a listener and a token of its own: the operator
+creates and restocks SKUs, audits, and reads metrics and profiles. On the same listener, with a third token, a payment
+service reports which orders are paid (docs/payments.md).
 
-Without --mysql and --redis, the shop makes the secrets that are missing and prints the tokens. With --data it keeps them in that folder, as token.secret, operator.token and payments.token, for the next start. If the shop made both the secret of buyers' tokens and the payments token, buyers may pay without a payment service. The default of --operator-listen is then 127.0.0.1 with the next port after --listen.
+Without --mysql and --redis, the shop makes the secrets that are missing and prints the tokens. With --data it keeps
+them in that folder, as token.secret, operator.token and payments.token, for the next start. If the shop made both the
+secret of buyers' tokens and the payments token, buyers may pay without a payment service. The default of
+--operator-listen is then 127.0.0.1 with the next port after --listen.
 
-With --mysql or --redis, --token-secret-file is required. The operator's API needs --operator-listen and --operator-token-file, and payments need --payments-token-file. All instances take the same secrets. A secret is 32 random bytes in base64 or hexadecimal digits.
+With --mysql or --redis, --token-secret-file is required. The operator's API needs --operator-listen and
+--operator-token-file, and payments need --payments-token-file. All instances take the same secrets. A secret is 32
+random bytes in base64 or hexadecimal digits.
 
-OTEL_EXPORTER_OTLP_ENDPOINT=http://localhost:4318 sends traces to that collector, by OTLP over HTTP. OpenTelemetry's other standard variables (OTEL_) are also read.
+OTEL_EXPORTER_OTLP_ENDPOINT=http://localhost:4318 sends traces to that collector, by OTLP over HTTP. OpenTelemetry's
+other standard variables (OTEL_) are also read.
 
 Examples:
   shop serve                       try the shop without other servers
   shop serve --data ./data         keep the orders and tokens for the next start
   (umask 077; openssl rand -base64 32 > token.secret; openssl rand -base64 32 > operator.token; openssl rand -base64 32 > payments.token)
-  shop serve --mysql 'shop:secret@tcp(db:3306)/shop' --mysql-ca ca.pem --redis redis:6379 --redis-ca ca.pem --listen :8080 --token-secret-file token.secret --operator-listen 127.0.0.1:8081 --operator-token-file operator.token --payments-token-file payments.token
+  shop serve --listen :8080 --mysql 'shop:secret@tcp(db:3306)/shop' --mysql-ca ca.pem \
+      --redis redis:6379 --redis-ca ca.pem --token-secret-file token.secret \
+      --operator-listen 127.0.0.1:8081 --operator-token-file operator.token --payments-token-file payments.token
 
 The last example requires TLS of both servers. The shop does not start if a server has no certificate, or one that the CA did not sign.`
 }

@@ -75,7 +75,9 @@ func TestMigrate_tableInUse(t *testing.T) {
 // If waiting cannot help, every command reports the error at once, in the server's words.
 func TestCommands_refusedByServer(t *testing.T) {
 	t.Parallel()
-	for name, open := range map[string]func(context.Context) (*testserver.Server, error){"MySQL": testserver.OpenMySQL, "MariaDB": testserver.OpenMariaDB} {
+	for name, open := range map[string]func(context.Context) (*testserver.Server, error){
+		"MySQL": testserver.OpenMySQL, "MariaDB": testserver.OpenMariaDB,
+	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			server := testserver.Start(t, open)
@@ -109,7 +111,9 @@ func TestCommands_refusedByServer(t *testing.T) {
 			refused("shop:secret@"+address+"/elsewhere", all("Access denied for user 'shop'@'%' to database 'elsewhere'"))
 			refused("root:test-only@"+address+"/elsewhere", all("Unknown database 'elsewhere'"))
 			stocked(t, good, 5)
-			refused("reader:secret@"+at, map[string]string{"migrate": "CREATE command denied to user 'reader'", "seed": "INSERT command denied to user 'reader'"})
+			refused("reader:secret@"+at, map[string]string{
+				"migrate": "CREATE command denied to user 'reader'", "seed": "INSERT command denied to user 'reader'",
+			})
 
 			sql("SET GLOBAL read_only = 1")
 			const readOnly = "the database server is read-only"

@@ -35,7 +35,8 @@ func TestSession(t *testing.T) {
 		fmt.Fprintf(&script, "printf '%%s\\n' %s\n%s\n", "'"+strings.ReplaceAll("$ "+step.command, "'", `'\''`)+"'", here.Replace(step.command))
 	}
 	began := time.Now()
-	output := shell(t, script.String(), "OPERATOR="+bearer(s.shown(t, "OPERATOR=")), "TOKEN="+bearer(s.shown(t, "TOKEN=")), "PAYMENTS="+bearer(s.shown(t, "PAYMENTS=")))
+	output := shell(t, script.String(), "OPERATOR="+bearer(s.shown(t, "OPERATOR=")),
+		"TOKEN="+bearer(s.shown(t, "TOKEN=")), "PAYMENTS="+bearer(s.shown(t, "PAYMENTS=")))
 	t.Logf("the session took %v", time.Since(began).Round(time.Millisecond))
 	for i, got := range readSession(anonymous(output)) {
 		if want := session[i]; withoutBlanks(got.answer) != withoutBlanks(want.answer) {

@@ -22,14 +22,17 @@ type tokenCommand struct {
 }
 
 func (tokenCommand) Help() string {
-	return `This command is for development. In production, the service that knows your users mints their tokens with the same secret. A token is a JWT, signed with HS256:
+	return `This command is for development. In production, the service that knows your users mints their tokens with the
+same secret. A token is a JWT, signed with HS256:
   sub  the buyer, a name as --buyer takes it
   aud  "shop:buyer"
   nbf  start of its validity, in whole seconds since 1970
   exp  end of its validity, at most 30 days after nbf
-Until it expires, a token gives every client that has it access to the buyer's orders: it cannot be revoked. Standard output gets the tokens only, one on each line, in the order of --buyer. The log says when they expire.
+Until it expires, a token gives every client that has it access to the buyer's orders: it cannot be revoked. Standard
+output gets the tokens only, one on each line, in the order of --buyer. The log says when they expire.
 
-The secret is 32 random bytes in base64 or hexadecimal digits. It is used as it is written: base64 is not decoded. Whoever has the secret can make a token for any buyer.
+The secret is 32 random bytes in base64 or hexadecimal digits. It is used as it is written: base64 is not decoded.
+Whoever has the secret can make a token for any buyer.
 
 A shop without servers makes its own secret: --data DIR reads the secret from the folder that "shop serve" names.
 

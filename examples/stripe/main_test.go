@@ -152,7 +152,8 @@ func TestService(t *testing.T) {
 	t.Run("a refund that fails later is owed again", func(t *testing.T) {
 		order := s.order(t)
 		s.send(t, succeeded("evt_short", "pi_owed", order, 1), http.StatusOK)
-		for _, kind := range []stripe.EventType{stripe.EventTypeRefundFailed, stripe.EventTypeRefundUpdated, stripe.EventTypeChargeRefundUpdated} {
+		for _, kind := range []stripe.EventType{stripe.EventTypeRefundFailed, stripe.EventTypeRefundUpdated,
+			stripe.EventTypeChargeRefundUpdated} {
 			s.send(t, refunded("evt_refunded", "pi_owed", order, true), http.StatusOK)
 			s.send(t, refund("evt_pending", stripe.EventTypeRefundUpdated, "pi_owed", "pending"), http.StatusOK)
 			s.wantRefused(t, "pi_owed", "")
@@ -209,7 +210,8 @@ func TestService(t *testing.T) {
 	t.Run("a wrong signature, or none", func(t *testing.T) {
 		order := s.order(t)
 		event := succeeded("evt_forged", "pi_forged", order, 1250)
-		s.post(t, event, webhook.GenerateTestSignedPayload(&webhook.UnsignedPayload{Payload: event, Secret: "whsec_other"}).Header, http.StatusBadRequest)
+		forged := webhook.GenerateTestSignedPayload(&webhook.UnsignedPayload{Payload: event, Secret: "whsec_other"})
+		s.post(t, event, forged.Header, http.StatusBadRequest)
 		s.post(t, event, "", http.StatusBadRequest)
 		s.post(t, bytes.Repeat([]byte(" "), maxBody+1), "", http.StatusBadRequest)
 		s.wantOrder(t, order, "pending")
@@ -276,7 +278,8 @@ func TestService_secrets(t *testing.T) {
 	c := exec.CommandContext(t.Context(), filepath.Join(programs, "stripe"))
 	c.Env = []string{"STRIPE_SECRET_KEY=pk_123", "STRIPE_WEBHOOK_SECRET= ", "SHOP_PAYMENTS_TOKEN_FILE=/nowhere"}
 	out, err := c.CombinedOutput()
-	for _, want := range []string{"STRIPE_SECRET_KEY is neither", "STRIPE_WEBHOOK_SECRET is missing", "SHOP_PAYMENTS_TOKEN_FILE: open /nowhere"} {
+	for _, want := range []string{"STRIPE_SECRET_KEY is neither", "STRIPE_WEBHOOK_SECRET is missing",
+		"SHOP_PAYMENTS_TOKEN_FILE: open /nowhere"} {
 		if err == nil || !strings.Contains(string(out), want) {
 			t.Errorf("got %v, %s, want an error with %q", err, out, want)
 		}
@@ -312,7 +315,8 @@ func with(event []byte, field string) []byte {
 
 // refund is the event of a refund, which was made by hand: its metadata names no order.
 func refund(id string, kind stripe.EventType, paymentID, status string) []byte {
-	return event(id, kind, map[string]any{"id": "re_1", "object": "refund", "payment_intent": paymentID, "status": status, "metadata": metadata("")})
+	return event(id, kind, map[string]any{"id": "re_1", "object": "refund", "payment_intent": paymentID,
+		"status": status, "metadata": metadata("")})
 }
 
 // refunded is the event of a charge that was refunded, in full or in part.
@@ -362,7 +366,8 @@ func (s *system) openService(t *testing.T, key string) {
 // openShop starts the shop, the second time where the service expects its operator's listener.
 func (s *system) openShop(t *testing.T) {
 	t.Helper()
-	s.shop = start(t, nil, "shop", "serve", "--data", s.data, "--listen", "127.0.0.1:0", "--operator-listen", strings.TrimPrefix(s.backURL, "http://"))
+	s.shop = start(t, nil, "shop", "serve", "--data", s.data, "--listen", "127.0.0.1:0", "--operator-listen",
+		strings.TrimPrefix(s.backURL, "http://"))
 	s.shopURL = s.shop.wait(t, `The shop is open at (\S+)`)
 	s.backURL = s.shop.wait(t, `The operator's API is at (\S+)`)
 	s.operator = s.shop.wait(t, ` OPERATOR='(.*)'`)

@@ -32,12 +32,15 @@ func TestShop_mysqlGroup(t *testing.T) {
 	shop := start(t, s)
 	buy(t, shop, "key-1").Want(t, http.StatusCreated)
 
-	testserver.Must(t, first.SQL(t.Context(), "SELECT group_replication_set_as_primary((SELECT MEMBER_ID FROM performance_schema.replication_group_members WHERE MEMBER_ROLE <> 'PRIMARY' LIMIT 1))"))
+	testserver.Must(t, first.SQL(t.Context(),
+		"SELECT group_replication_set_as_primary((SELECT MEMBER_ID FROM performance_schema.replication_group_members "+
+			"WHERE MEMBER_ROLE <> 'PRIMARY' LIMIT 1))"))
 	primary, err := group.Primary(t.Context())
 	testserver.Must(t, err)
 	testserver.Until(t, "sales go on", failoverLimit, func() bool { return buy(t, shop, "key-2").Status == http.StatusCreated })
 	wantAudit(t, shop, 2)
-	if a := call(t, http.MethodGet, shop.URL()+"/readyz", ""); primary == first || !strings.Contains(a.Body, fmt.Sprintf(`"primary":%q`, primary.Addr())) {
+	if a := call(t, http.MethodGet, shop.URL()+"/readyz", ""); primary == first ||
+		!strings.Contains(a.Body, fmt.Sprintf(`"primary":%q`, primary.Addr())) {
 		t.Errorf("got %s, want another primary than %s: %s", a.Body, first, primary)
 	}
 	if metrics := scrape(t, shop); !regexp.MustCompile(`\nshop_database_primary_changes_total [1-9]\n`).MatchString(metrics) ||
@@ -79,7 +82,8 @@ func wantNoMajority(t *testing.T, shop *app.Shop, group *testserver.MySQLGroup, 
 	go func() { waiting <- buy(t, shop, "waits") }()
 	// Reads on this primary do not wait. But a row that it lacks may exist on another primary.
 	go func() {
-		waiting <- call(t, http.MethodPost, shop.URL()+"/v1/orders", `{"lines":[{"sku":"pen","quantity":1}]}`, "Content-Type: application/json", "Idempotency-Key: pen")
+		waiting <- call(t, http.MethodPost, shop.URL()+"/v1/orders", `{"lines":[{"sku":"pen","quantity":1}]}`,
+			"Content-Type: application/json", "Idempotency-Key: pen")
 	}()
 	go func() {
 		waiting <- call(t, http.MethodGet, shop.URL()+"/v1/orders/01900000-0000-7000-8000-000000000000", "")

@@ -56,7 +56,8 @@ func TestReadyz_database(t *testing.T) {
 			}
 			s.MySQL = "shop:geheim@tcp(" + server.Addr() + c.another + ")/shop"
 			for _, right := range []string{"INSERT", "UPDATE", "DELETE"} { // if a right is missing, the start fails
-				if _, err := app.Start(t.Context(), s, app.Hooks{}); err == nil || !strings.Contains(err.Error(), right+" command denied to user 'shop'@") {
+				if _, err := app.Start(t.Context(), s, app.Hooks{}); err == nil ||
+					!strings.Contains(err.Error(), right+" command denied to user 'shop'@") {
 					t.Errorf("without %s: got %v, want an error that the command is denied", right, err)
 				}
 				sql("GRANT " + right + " ON shop.* TO shop@'%'")
@@ -215,7 +216,8 @@ func TestShop_withoutRedis(t *testing.T) {
 				buy(t, shop, fmt.Sprint("without-", i)).Want(t, http.StatusCreated)
 			}
 			says(`{"status":"ready","without":["redis"]}`)
-			if metrics := scrape(t, shop); !strings.Contains(metrics, "\nshop_unleased_batches_total 3\n") || !log.Has(`msg="orders are sold without leases" errors=1`) {
+			if metrics := scrape(t, shop); !strings.Contains(metrics, "\nshop_unleased_batches_total 3\n") ||
+				!log.Has(`msg="orders are sold without leases" errors=1`) {
 				t.Errorf("got log %s and metrics %s, want three batches without leases", &log, metrics)
 			}
 			for i, fence := range fences(t, shop) {

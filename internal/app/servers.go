@@ -122,7 +122,8 @@ func keepFolder(data string, shared bool) (release func() error, err error) {
 	case err != nil:
 		return nil, fmt.Errorf("data folder: %w", err)
 	case !ok:
-		return nil, fmt.Errorf("another shop serves %s, and one of the two has its locks in its process: give both the same --redis, or stop the other shop", data)
+		return nil, fmt.Errorf("another shop serves %s, and one of the two has its locks in its process: "+
+			"give both the same --redis, or stop the other shop", data)
 	}
 	return file.Close, nil
 }
@@ -150,7 +151,9 @@ func (r *redisServers) String() string { return strings.Join(r.addrs, ",") }
 // a URL with further nodes (addr) or cluster=true names a Cluster. The errors never quote the address,
 // which may contain a password.
 func readRedis(address string) (r *redisServers, err error) {
-	errForm := errors.New("redis: want host:port or redis://user:password@host:6379/0; for Sentinels redis://host:26379?master_name=NAME&addr=HOST:PORT; for a Cluster redis://host:6379?addr=HOST:PORT, or cluster=true instead of further nodes")
+	errForm := errors.New("redis: want host:port or redis://user:password@host:6379/0; " +
+		"for Sentinels redis://host:26379?master_name=NAME&addr=HOST:PORT; for a Cluster " +
+		"redis://host:6379?addr=HOST:PORT, or cluster=true instead of further nodes")
 	if !strings.Contains(address, "://") {
 		if _, _, err := net.SplitHostPort(address); err != nil || strings.ContainsAny(address, "@/?") {
 			return nil, errForm
@@ -234,7 +237,8 @@ func (p *Parts) OpenRedis(ctx context.Context, address string) (redis.UniversalC
 		if errors.Is(ctx.Err(), context.Canceled) {
 			return nil, context.Cause(ctx)
 		}
-		return nil, fmt.Errorf("redis at %s: %w; check that it runs, the address with its master_name or database number (--redis, SHOP_REDIS), the user, password and permissions, and TLS (--redis-ca, SHOP_REDIS_CA)", servers, err)
+		return nil, fmt.Errorf("redis at %s: %w; check that it runs, the address with its master_name or database "+
+			"number (--redis, SHOP_REDIS), the user, password and permissions, and TLS (--redis-ca, SHOP_REDIS_CA)", servers, err)
 	}
 	p.OnClose("redis", client.Close)
 	if hook := p.hooks.Redis; hook != nil {

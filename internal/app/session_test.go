@@ -19,8 +19,10 @@ func TestShop_hostileServer(t *testing.T) {
 		open     func(context.Context) (*testserver.Server, error)
 		settings []string
 	}{
-		"MySQL":   {testserver.OpenMySQL, []string{"transaction_isolation = 'SERIALIZABLE'", "transaction_read_only = 1", "range_optimizer_max_mem_size = 1"}},
-		"MariaDB": {testserver.OpenMariaDB, []string{"tx_isolation = 'SERIALIZABLE'", "tx_read_only = 1", "check_constraint_checks = 0", "innodb_snapshot_isolation = 1", "sql_if_exists = 1", "in_predicate_conversion_threshold = 2"}},
+		"MySQL": {testserver.OpenMySQL, []string{"transaction_isolation = 'SERIALIZABLE'", "transaction_read_only = 1",
+			"range_optimizer_max_mem_size = 1"}},
+		"MariaDB": {testserver.OpenMariaDB, []string{"tx_isolation = 'SERIALIZABLE'", "tx_read_only = 1",
+			"check_constraint_checks = 0", "innodb_snapshot_isolation = 1", "sql_if_exists = 1", "in_predicate_conversion_threshold = 2"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -54,7 +56,8 @@ func wantLife(t *testing.T, database *testserver.Server, dsn string) {
 	_, schema, _ := strings.Cut(dsn, ")/")
 	schema, _, _ = strings.Cut(schema, "?")
 	testserver.Must(t, database.SQL(t.Context(),
-		"SET SESSION TRANSACTION ISOLATION LEVEL READ COMMITTED, READ WRITE", "SET autocommit = 1, sql_safe_updates = 0, sql_mode = ''", "USE "+schema,
+		"SET SESSION TRANSACTION ISOLATION LEVEL READ COMMITTED, READ WRITE",
+		"SET autocommit = 1, sql_safe_updates = 0, sql_mode = ''", "USE "+schema,
 		"INSERT INTO idempotency_keys VALUES ('ann', 'old', 'of', 'no order', '2020-01-01 00:00:00')"))
 	log := &testserver.LogBuffer{}
 	s.Log = slog.New(slog.NewTextHandler(log, nil))

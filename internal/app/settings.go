@@ -134,7 +134,8 @@ func Check(s Settings, h Hooks) error {
 	c.refuse(s.LockTTL%time.Millisecond != 0, "lock-ttl: %v: want whole milliseconds", s.LockTTL) // the unit of Redis
 	c.refuse(s.Redis == "" && s.RedisTLS != TLSFiles{}, "redis-ca, redis-cert, redis-key: there is no Redis: add --redis, or leave them out")
 	c.refuse(s.Strategy == "redis" && s.Redis == "" && !h.Alone, "strategy: redis: needs a Redis: add --redis")
-	c.refuse(s.Strategy == "for-update" && s.MySQL == "", "strategy: for-update: needs MySQL or MariaDB: add --mysql; SQLite has one writer at a time and no row locks")
+	c.refuse(s.Strategy == "for-update" && s.MySQL == "",
+		"strategy: for-update: needs MySQL or MariaDB: add --mysql; SQLite has one writer at a time and no row locks")
 	return errors.Join(append(c, checkSecrets(s, h))...)
 }
 
@@ -163,8 +164,12 @@ func checkSecrets(s Settings, h Hooks) error {
 	var c checks
 	listens, operator, payments := s.OperatorListen != "", !s.OperatorToken.IsZero(), !s.PaymentsToken.IsZero()
 	c.refuse(!listens && (operator || payments) && h.Handler == nil,
-		"operator-token, payments-token: are of no use without the operator's API: add --operator-listen 127.0.0.1:8081, or leave out the files of both tokens, SHOP_OPERATOR_TOKEN and SHOP_PAYMENTS_TOKEN")
-	c.refuse(listens && !operator, "operator-token: is missing, and the operator's API needs it; make one with: (umask 077; openssl rand -base64 32 > operator.token), then put it into SHOP_OPERATOR_TOKEN; shop serve also reads the file, by --operator-token-file operator.token")
+		"operator-token, payments-token: are of no use without the operator's API: add --operator-listen "+
+			"127.0.0.1:8081, or leave out the files of both tokens, SHOP_OPERATOR_TOKEN and SHOP_PAYMENTS_TOKEN")
+	c.refuse(listens && !operator,
+		"operator-token: is missing, and the operator's API needs it; make one with: (umask 077; "+
+			"openssl rand -base64 32 > operator.token), then put it into SHOP_OPERATOR_TOKEN; "+
+			"shop serve also reads the file, by --operator-token-file operator.token")
 	c.refuse(operator && s.OperatorToken == s.TokenSecret, "operator-token: is also the secret of buyers' tokens: want another token")
 	c.refuse(payments && (s.PaymentsToken == s.OperatorToken || s.PaymentsToken == s.TokenSecret),
 		"payments-token: is also the operator's token or the secret of buyers' tokens: want another token")
@@ -178,7 +183,10 @@ func checkSecrets(s Settings, h Hooks) error {
 	redis, err := readRedis(s.Redis)
 	c.refuse(err == nil && slices.Contains(redis.passwords, publishedPassword), published, "redis", publishedPassword)
 	c.refuse(s.OperatorToken.Is(publishedToken), "operator-token: docker-compose.yml publishes this token: set another")
-	c.refuse(s.TokenSecret.IsZero(), "token-secret: is missing; it signs the tokens of buyers; make one with: (umask 077; openssl rand -base64 32 > token.secret), then add --token-secret-file token.secret, or put it into SHOP_TOKEN_SECRET; all instances need the same secret")
+	c.refuse(s.TokenSecret.IsZero(),
+		"token-secret: is missing; it signs the tokens of buyers; make one with: (umask 077; "+
+			"openssl rand -base64 32 > token.secret), then add --token-secret-file token.secret, "+
+			"or put it into SHOP_TOKEN_SECRET; all instances need the same secret")
 	return errors.Join(c...)
 }
 

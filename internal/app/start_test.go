@@ -104,7 +104,8 @@ func TestStart_redisRefuses(t *testing.T) {
 	locked := miniredis.RunT(t)
 	locked.RequireAuth("right")
 	sentinel := miniredis.RunT(t)
-	testserver.Must(t, sentinel.Server().Register("SENTINEL", func(c *server.Peer, _ string, _ []string) { c.WriteNull() })) // it knows no such master
+	// It knows no such master.
+	testserver.Must(t, sentinel.Server().Register("SENTINEL", func(c *server.Peer, _ string, _ []string) { c.WriteNull() }))
 	for url, want := range map[string]string{
 		"redis://" + sentinel.Addr() + "?master_name=other": "redis: nil; check that it runs, the address with its master_name",
 		"redis://:geheim@" + locked.Addr():                  "WRONGPASS",

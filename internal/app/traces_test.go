@@ -75,7 +75,8 @@ func TestShop_traces(t *testing.T) {
 				t.Fatalf("got %+v, want the span of one request", requests)
 			}
 			request := requests[0]
-			if request.Name != "POST /v1/orders" || request.SpanContext.TraceID().String() != givenTrace || request.Parent.SpanID().String() != givenSpan {
+			if request.Name != "POST /v1/orders" || request.SpanContext.TraceID().String() != givenTrace ||
+				request.Parent.SpanID().String() != givenSpan {
 				t.Errorf("got span %+v, want POST /v1/orders below %s of trace %s", request, givenSpan, givenTrace)
 			}
 			if !strings.Contains(request.Resource.String(), "service.name=shop") {

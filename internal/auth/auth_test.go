@@ -77,24 +77,33 @@ func badTokens() map[string][]string {
 	parts := strings.Split(good, ".")
 	table := map[string][]string{
 		"token is malformed": {
-			"", "ann", "..", parts[0] + "." + parts[1], good + "." + parts[2], "." + parts[1] + "." + parts[2], parts[0] + ".." + parts[2], "Bearer " + good, " " + good,
+			"", "ann", "..", parts[0] + "." + parts[1], good + "." + parts[2], "." + parts[1] + "." + parts[2],
+			parts[0] + ".." + parts[2], "Bearer " + good, " " + good,
 			good[:5] + "\x00" + good[5:], "é" + good, "\xff" + good, good + "=", "ey+/." + parts[1] + "." + parts[2], "a.b.c.d.e",
-			header(`alg`), header(`["HS256"]`), header(`{"alg":"HS256"`), header(goodHeader + goodHeader), payload(`ann`), payload(`[]`), payload(claimsBut("", "") + `{}`),
-			with("sub", "1"), with("sub", `["ann"]`), with("sub", "\"an\nn\""), with("exp", "NaN"), with("exp", "0777"), with("exp", "true"), with("exp", "{}"),
+			header(`alg`), header(`["HS256"]`), header(`{"alg":"HS256"`), header(goodHeader + goodHeader), payload(`ann`),
+			payload(`[]`), payload(claimsBut("", "") + `{}`),
+			with("sub", "1"), with("sub", `["ann"]`), with("sub", "\"an\nn\""), with("exp", "NaN"), with("exp", "0777"),
+			with("exp", "true"), with("exp", "{}"),
 			with("nbf", `"soon"`), with("iat", "[NOW]"), with("exp", "1e400"), with("aud", "1"),
 		},
-		"bytes: at most 2048": {times("a", 2049), times(".", 1<<20), payload(strings.Replace(claimsBut("", ""), "{", `{"jti":"`+times("a", 1600)+`",`, 1))},
+		"bytes: at most 2048": {times("a", 2049), times(".", 1<<20),
+			payload(strings.Replace(claimsBut("", ""), "{", `{"jti":"`+times("a", 1600)+`",`, 1))},
 		"token signature is invalid": {
-			parts[0] + "." + parts[1] + ".", encode(`{"alg":"none"}`) + "." + parts[1] + ".", forge(goodHeader, claimsBut("", ""), otherText), forge(goodHeader, claimsBut("", ""), ""),
-			forge(`{"alg":"HS256","jwk":{"kty":"oct","k":"YQ"}}`, claimsBut("", ""), "a"), forge(`{"alg":"HS256","kid":"/dev/null"}`, claimsBut("", ""), ""),
-			parts[0] + "." + strings.Split(with("sub", `"bob"`), ".")[1] + "." + parts[2], encode(`{"alg":"HS256"}`) + "." + parts[1] + "." + parts[2], good[:len(good)-3], parts[0] + "." + parts[1] + ".AA",
+			parts[0] + "." + parts[1] + ".", encode(`{"alg":"none"}`) + "." + parts[1] + ".",
+			forge(goodHeader, claimsBut("", ""), otherText), forge(goodHeader, claimsBut("", ""), ""),
+			forge(`{"alg":"HS256","jwk":{"kty":"oct","k":"YQ"}}`, claimsBut("", ""), "a"),
+			forge(`{"alg":"HS256","kid":"/dev/null"}`, claimsBut("", ""), ""),
+			parts[0] + "." + strings.Split(with("sub", `"bob"`), ".")[1] + "." + parts[2],
+			encode(`{"alg":"HS256"}`) + "." + parts[1] + "." + parts[2], good[:len(good)-3], parts[0] + "." + parts[1] + ".AA",
 		},
-		"crit asks for an extension":      {header(`{"alg":"HS256","crit":["b64"],"b64":false}`), header(`{"alg":"HS256","crit":[]}`)},
-		"token is missing required claim": {payload(`{}`), with("exp", ""), with("nbf", ""), with("aud", ""), with("exp", "null"), with("aud", "null")},
-		"token has invalid audience":      {with("aud", `"shop:operator"`), with("aud", `["shop:operator"]`)},
-		"its exp is not within 30":        {with("exp", "NOW+2592001"), with("exp", "99999999999999"), with("nbf", "NOW-2592000")},
-		"token is expired":                {payload(strings.Replace(claimsBut("nbf", "NOW-60"), "NOW+60", "NOW-5", 1)), payload(strings.Replace(claimsBut("nbf", "1"), "NOW+60", "2", 1))},
-		"token is not valid yet":          {with("nbf", "NOW+6")}, "token used before issued": {with("iat", "NOW+6")},
+		"crit asks for an extension": {header(`{"alg":"HS256","crit":["b64"],"b64":false}`), header(`{"alg":"HS256","crit":[]}`)},
+		"token is missing required claim": {payload(`{}`), with("exp", ""), with("nbf", ""), with("aud", ""),
+			with("exp", "null"), with("aud", "null")},
+		"token has invalid audience": {with("aud", `"shop:operator"`), with("aud", `["shop:operator"]`)},
+		"its exp is not within 30":   {with("exp", "NOW+2592001"), with("exp", "99999999999999"), with("nbf", "NOW-2592000")},
+		"token is expired": {payload(strings.Replace(claimsBut("nbf", "NOW-60"), "NOW+60", "NOW-5", 1)),
+			payload(strings.Replace(claimsBut("nbf", "1"), "NOW+60", "2", 1))},
+		"token is not valid yet": {with("nbf", "NOW+6")}, "token used before issued": {with("iat", "NOW+6")},
 		"": {with("exp", "1e300"), with("exp", "-1"), with("exp", "99999999999999999999"), with("exp", "NOW")}, // refused, whatever is said
 	}
 	const repeated = "its header or its claims repeat a name, or write it in another case"
@@ -104,11 +113,14 @@ func badTokens() map[string][]string {
 		if name == "role" {
 			member += "," + member
 		}
-		table[repeated] = append(table[repeated], payload("{"+member+","+claimsBut("", "")[1:]), payload(strings.TrimSuffix(claimsBut("", ""), "}")+","+member+"}"))
+		table[repeated] = append(table[repeated], payload("{"+member+","+claimsBut("", "")[1:]),
+			payload(strings.TrimSuffix(claimsBut("", ""), "}")+","+member+"}"))
 	}
 	table[repeated] = append(table[repeated], payload(strings.Replace(claimsBut("", ""), `"sub"`, `"Sub"`, 1)),
-		header(`{"alg":"none","alg":"HS256"}`), header(`{"Alg":"none","alg":"HS256"}`), header(`{"alg":"HS256","typ":"JWT","typ":"JWT"}`), header(`{"alg":"HS256","Crit":["b64"]}`))
-	for _, algorithm := range []string{"none", "None", "nOnE", "", "hs256", "HS256 ", "HS384", "HS512", "RS256", "PS256", "ES256", "EdDSA", "dir"} {
+		header(`{"alg":"none","alg":"HS256"}`), header(`{"Alg":"none","alg":"HS256"}`),
+		header(`{"alg":"HS256","typ":"JWT","typ":"JWT"}`), header(`{"alg":"HS256","Crit":["b64"]}`))
+	for _, algorithm := range []string{"none", "None", "nOnE", "", "hs256", "HS256 ", "HS384", "HS512", "RS256", "PS256",
+		"ES256", "EdDSA", "dir"} {
 		table[""] = append(table[""], header(`{"alg":"`+algorithm+`"}`))
 	}
 	return table
@@ -138,7 +150,8 @@ func TestTokens_Verify(t *testing.T) {
 		}
 		// What other issuers write differently, within RFC 7519, is understood.
 		for _, token := range []string{
-			payload(claimsBut("", "")), with("iat", ""), header(`{"alg":"HS256"}`), header(`{"typ":"jwt","alg":"HS256"}`), header(`{"alg":"HS256","kid":"2026"}`),
+			payload(claimsBut("", "")), with("iat", ""), header(`{"alg":"HS256"}`), header(`{"typ":"jwt","alg":"HS256"}`),
+			header(`{"alg":"HS256","kid":"2026"}`),
 			payload("\n " + claimsBut("", "") + "\t"), with("aud", `["shop:operator","shop:buyer"]`), with("sub", `"\u0061nn"`),
 			payload(`{"jti":"1","roles":{"a":[null,1]},` + claimsBut("", "")[1:]), with("exp", "NOW+2592000"),
 		} {
@@ -201,9 +214,11 @@ func TestNewSecret(t *testing.T) {
 		}
 	}
 	for _, bad := range []string{
-		"", "lab-only", hexadecimal[:62], hexadecimal + "00", hexadecimal[:32], secretText[:43], secretText + "\n", secretText[:10] + "\n" + secretText[10:], " " + secretText,
+		"", "lab-only", hexadecimal[:62], hexadecimal + "00", hexadecimal[:32], secretText[:43], secretText + "\n",
+		secretText[:10] + "\n" + secretText[10:], " " + secretText,
 		times("x", 64), "qwertyuiopasdfghjklzxcvbnmqwertyuiop", "my-32-character-ultra-secure-and-ultra-long-secret",
-		"a-string-secret-at-least-256-bits-long", "AyM1SysPpbyDfgZld3umj1qzKObwVMkoqQ-EstJQLr_T-1qS0gZH75aKtMN3Yj0iPS4hcgUuTwjAzZr1Z9CAow", "seven red foxes juggle 3 big melons",
+		"a-string-secret-at-least-256-bits-long",
+		"AyM1SysPpbyDfgZld3umj1qzKObwVMkoqQ-EstJQLr_T-1qS0gZH75aKtMN3Yj0iPS4hcgUuTwjAzZr1Z9CAow", "seven red foxes juggle 3 big melons",
 	} {
 		if _, err := auth.NewSecret(bad); err == nil || bad != "" && strings.Contains(err.Error(), bad) {
 			t.Errorf("%q: got %v, want an error, and the text not in it", bad, err)
@@ -256,11 +271,14 @@ func TestReadSecretFile(t *testing.T) {
 	t.Parallel()
 	link := filepath.Join(t.TempDir(), "link")
 	dangling := filepath.Join(filepath.Dir(link), "dangling")
-	if err := errors.Join(os.Symlink(file(t, secretText, 0o600), link), os.Symlink(filepath.Join(filepath.Dir(link), "gone"), dangling)); err != nil {
+	if err := errors.Join(os.Symlink(file(t, secretText, 0o600), link),
+		os.Symlink(filepath.Join(filepath.Dir(link), "gone"), dangling)); err != nil {
 		t.Fatal(err)
 	}
 	for _, path := range []string{file(t, secretText, 0o600), file(t, secretText+"\n", 0o400), file(t, secretText+"\r\n", 0o640), link} {
-		for name, read := range map[string]func(string) (auth.Secret, error){"ReadSecretFile": auth.ReadSecretFile, "KeptSecret": auth.KeptSecret} {
+		for name, read := range map[string]func(string) (auth.Secret, error){
+			"ReadSecretFile": auth.ReadSecretFile, "KeptSecret": auth.KeptSecret,
+		} {
 			if secret, err := read(path); err != nil || !secret.Is(secretText) {
 				t.Errorf("%s: got %v", name, err)
 			}
@@ -268,8 +286,10 @@ func TestReadSecretFile(t *testing.T) {
 	}
 	for _, c := range []struct{ path, says string }{
 		{file(t, secretText+"\n\n", 0o600), "contains another text"}, {file(t, "", 0o600), "contains another text"},
-		{file(t, "lab-only\n", 0o600), "openssl rand -base64 32"}, {file(t, secretText, 0o644), "mode 0644"}, {file(t, secretText, 0o660), "chmod 600"},
-		{filepath.Join(t.TempDir(), "none"), "make one with: (umask 077; openssl rand -base64 32 > "}, {filepath.Dir(link), filepath.Dir(link)}, {os.DevNull, "mode 0666"},
+		{file(t, "lab-only\n", 0o600), "openssl rand -base64 32"}, {file(t, secretText, 0o644), "mode 0644"},
+		{file(t, secretText, 0o660), "chmod 600"},
+		{filepath.Join(t.TempDir(), "none"), "make one with: (umask 077; openssl rand -base64 32 > "},
+		{filepath.Dir(link), filepath.Dir(link)}, {os.DevNull, "mode 0666"},
 	} {
 		if _, err := auth.ReadSecretFile(c.path); err == nil || !strings.Contains(err.Error(), c.says) || !strings.Contains(err.Error(), c.path) {
 			t.Errorf("got %v, want %q and %s in it", err, c.says, c.path)

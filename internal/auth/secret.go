@@ -31,7 +31,8 @@ func NewSecret(text string) (Secret, error) {
 		random, err = base64.StdEncoding.Strict().DecodeString(text)
 	}
 	if err != nil || len(random) != secretBytes || strings.ContainsAny(text, "\r\n") {
-		return Secret{}, fmt.Errorf("secret: want %d random bytes in base64 or hexadecimal digits; make one with: openssl rand -base64 32", secretBytes)
+		return Secret{}, fmt.Errorf("secret: want %d random bytes in base64 or hexadecimal digits; make one with: "+
+			"openssl rand -base64 32", secretBytes)
 	}
 	return Secret{text: text}, nil
 }

@@ -66,13 +66,17 @@ const (
 // Details of problems tell the client what to do.
 const (
 	detailUnchanged = "Nothing was changed. Send the same request again."
-	detailSlower    = "You send more changes per second than one buyer may. Nothing was changed. Wait as long as Retry-After says, then send the same request again."
-	detailInFlight  = "You have too many requests in progress for one buyer. Nothing was changed. Wait for their answers, then send the same request again."
-	detailLost      = "The request may have been carried out. Send it again, with the same Idempotency-Key if it has one: nothing is done twice."
-	detailNoToken   = "Send the header Authorization once: Bearer, a space, and a token."
-	detailNoKey     = "Send the header Idempotency-Key with a value of your own, such as a UUID: a new value for each request that is not a repeat."
-	detailReused    = "Another request already used this Idempotency-Key. Use a new key for each request that is not a repeat."
-	detailInternal  = "Something went wrong that is not your fault. It was logged."
+	detailSlower    = "You send more changes per second than one buyer may. Nothing was changed. " +
+		"Wait as long as Retry-After says, then send the same request again."
+	detailInFlight = "You have too many requests in progress for one buyer. Nothing was changed. " +
+		"Wait for their answers, then send the same request again."
+	detailLost = "The request may have been carried out. " +
+		"Send it again, with the same Idempotency-Key if it has one: nothing is done twice."
+	detailNoToken = "Send the header Authorization once: Bearer, a space, and a token."
+	detailNoKey   = "Send the header Idempotency-Key with a value of your own, such as a UUID: " +
+		"a new value for each request that is not a repeat."
+	detailReused   = "Another request already used this Idempotency-Key. Use a new key for each request that is not a repeat."
+	detailInternal = "Something went wrong that is not your fault. It was logged."
 )
 
 // errorTable maps errors to answers. The first row that matches counts. So the outcome of an order comes before the

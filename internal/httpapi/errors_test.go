@@ -124,7 +124,8 @@ func TestErrorTable(t *testing.T) {
 	*orders = fake{place: func(context.Context, order.Request) (order.Order, bool, error) { panic("secret: index out of range") }}
 	w := s.buy(t, "key-1", goodOrder)
 	wantProblem(t, w, "500 internal")
-	if line := theLine(t, &log); line["level"] != "ERROR" || !strings.Contains(fmt.Sprint(line["error"]), "index out of range") || strings.Contains(w.Body.String(), "secret") {
+	if line := theLine(t, &log); line["level"] != "ERROR" ||
+		!strings.Contains(fmt.Sprint(line["error"]), "index out of range") || strings.Contains(w.Body.String(), "secret") {
 		t.Errorf("got %s and log %v, want the cause of a panic logged and not told", w.Body, line)
 	}
 }
@@ -210,7 +211,8 @@ func TestObserved(t *testing.T) {
 		{"POST /v1/orders", goodOrder, "key-4", []string{"POST /v1/orders 409", "place sold-out"}, "DEBUG", "sold-out", ""},
 		{"POST /v1/orders", goodOrder, "", []string{"POST /v1/orders 400", "place key-missing"}, "DEBUG", "key-missing", ""},
 		{"POST " + first + "/pay", "", "", []string{"POST /v1/orders/:id/pay 200", "buyers-pay paid"}, "INFO", "", first},
-		{"POST " + first + "/pay", "", "", []string{"POST /v1/orders/:id/pay 200", "buyers-pay replayed"}, "INFO", "", first}, // whatever key it is asked with
+		// whatever key it is asked with
+		{"POST " + first + "/pay", "", "", []string{"POST /v1/orders/:id/pay 200", "buyers-pay replayed"}, "INFO", "", first},
 		{"POST " + first + "/pay", "", "key-5", []string{"POST /v1/orders/:id/pay 200", "buyers-pay replayed"}, "INFO", "", first},
 		{"POST " + first + "/pay", "", "key-5", []string{"POST /v1/orders/:id/pay 200", "buyers-pay replayed"}, "INFO", "", first},
 		{"POST " + first + "/cancel", "", "", []string{"POST /v1/orders/:id/cancel 409", "cancel order-ended"}, "DEBUG", "order-ended", first},
@@ -259,8 +261,10 @@ func TestRequestID(t *testing.T) {
 		headers []string
 		keeps   string // empty: one of the shop's own
 	}{
-		{nil, ""}, {[]string{name + "A-z0.9_:/+=@"}, "A-z0.9_:/+=@"}, {[]string{name + long}, long}, {[]string{name + long + "x"}, ""}, {[]string{name}, ""},
-		{[]string{name + "a b"}, ""}, {[]string{name + `a"b`}, ""}, {[]string{name + "a\nb"}, ""}, {[]string{name + "ä"}, ""}, {[]string{name + "a", name + "a"}, ""},
+		{nil, ""}, {[]string{name + "A-z0.9_:/+=@"}, "A-z0.9_:/+=@"}, {[]string{name + long}, long},
+		{[]string{name + long + "x"}, ""}, {[]string{name}, ""},
+		{[]string{name + "a b"}, ""}, {[]string{name + `a"b`}, ""}, {[]string{name + "a\nb"}, ""},
+		{[]string{name + "ä"}, ""}, {[]string{name + "a", name + "a"}, ""},
 	} {
 		w := s.call(t, "GET /nothing", "", c.headers...)
 		got := w.Header().Get("X-Request-Id")

@@ -74,7 +74,9 @@ func TestLimiter(t *testing.T) {
 // limited like any other.
 func TestLimiter_burst(t *testing.T) {
 	t.Parallel()
-	for name, perSecond := range map[string]int{"Redis counts": 2, "Redis counts some": 40, "Redis counts, and the client leaves": 40, "Redis is away": 2, "without Redis": 2} {
+	for name, perSecond := range map[string]int{
+		"Redis counts": 2, "Redis counts some": 40, "Redis counts, and the client leaves": 40, "Redis is away": 2, "without Redis": 2,
+	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			burst := 5 * perSecond
@@ -288,7 +290,9 @@ func (g gated) Audit(context.Context, string, func(stock.Account) error, func(st
 // newGated returns the shop, and how a buyer, or the operator, sends it a request.
 func newGated(t *testing.T, change func(*httpapi.Config)) (g gated, send func(buyer, request string) *httptest.ResponseRecorder) {
 	g = gated{fake: failing(order.ErrSoldOut), gate: newGate()}
-	config := httpapi.Config{Orders: g, Store: g, Identify: byHeader, OperatorToken: secret(t, operatorToken), Log: slog.New(slog.DiscardHandler)}
+	config := httpapi.Config{
+		Orders: g, Store: g, Identify: byHeader, OperatorToken: secret(t, operatorToken), Log: slog.New(slog.DiscardHandler),
+	}
 	change(&config)
 	buyers, operators := httpapi.New(config), httpapi.NewOperator(config)
 	return g, func(buyer, request string) *httptest.ResponseRecorder {
@@ -298,7 +302,10 @@ func newGated(t *testing.T, change func(*httpapi.Config)) (g gated, send func(bu
 		}
 		method, path, _ := strings.Cut(request, " ")
 		r := httptest.NewRequestWithContext(t.Context(), method, path, strings.NewReader(goodOrder))
-		r.Header = http.Header{"Content-Type": {"application/json"}, "Idempotency-Key": {"key-1"}, "Shop-Buyer": {buyer}, "Authorization": {"Bearer " + operatorToken}}
+		r.Header = http.Header{
+			"Content-Type": {"application/json"}, "Idempotency-Key": {"key-1"},
+			"Shop-Buyer": {buyer}, "Authorization": {"Bearer " + operatorToken},
+		}
 		w := httptest.NewRecorder()
 		handler.ServeHTTP(w, r)
 		return w

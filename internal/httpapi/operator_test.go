@@ -110,7 +110,8 @@ func TestSKUs(t *testing.T) {
 	}
 	cups := func(units string) string { return strings.ReplaceAll(line(units), "mug", "cup") }
 	p := wantProblem(t, s.buy(t, "key-1", cups("3")), "409 purchase-limit")
-	if detail := fmt.Sprint(p["detail"]); p["retry_safe"] != false || !strings.Contains(detail, `"cup"`) || !strings.Contains(detail, "2 for each buyer, 2 of them left") {
+	if detail := fmt.Sprint(p["detail"]); p["retry_safe"] != false || !strings.Contains(detail, `"cup"`) ||
+		!strings.Contains(detail, "2 for each buyer, 2 of them left") {
 		t.Errorf("got %v, want the SKU and what is left to buy", p)
 	}
 	wantStatus(t, s.buy(t, "key-1", cups("2")), http.StatusCreated)
@@ -120,7 +121,8 @@ func TestSKUs(t *testing.T) {
 	first := restock()
 	wantStatus(t, s.operate(t, "PATCH "+cup, `{"limit_per_buyer":3}`), http.StatusOK)
 	wantProblem(t, s.buy(t, "key-2", cups("2")), "409 purchase-limit")
-	if w := s.operate(t, "PATCH "+cup, `{"limit_per_buyer":0}`); w.Code != http.StatusOK || strings.Contains(w.Body.String(), "limit_per_buyer") {
+	if w := s.operate(t, "PATCH "+cup, `{"limit_per_buyer":0}`); w.Code != http.StatusOK ||
+		strings.Contains(w.Body.String(), "limit_per_buyer") {
 		t.Errorf("got %d %s, want no limit", w.Code, w.Body)
 	}
 	wantStatus(t, s.buy(t, "key-2", cups("2")), http.StatusCreated)

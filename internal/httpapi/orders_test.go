@@ -56,7 +56,8 @@ func TestPlaceOrder(t *testing.T) {
 	if w.Header().Get("Idempotent-Replayed") != "" {
 		t.Error("got Idempotent-Replayed on the first answer")
 	}
-	if age := time.Since(got.CreatedAt); age < 0 || age > time.Minute || got.CreatedAt.Location() != time.UTC || got.ExpiresAt.Sub(got.CreatedAt) != 15*time.Minute {
+	if age := time.Since(got.CreatedAt); age < 0 || age > time.Minute || got.CreatedAt.Location() != time.UTC ||
+		got.ExpiresAt.Sub(got.CreatedAt) != 15*time.Minute {
 		t.Errorf("got %v to %v, want it to begin now, in UTC, and to end 15 minutes later", got.CreatedAt, got.ExpiresAt)
 	}
 	want := orderShown{
@@ -277,7 +278,10 @@ func TestEndOrder_key(t *testing.T) {
 }
 
 // pages reads a whole list, a page after the other, and returns what of returns of each.
-func pages[T any](t *testing.T, get func(query string) *httptest.ResponseRecorder, limit string, of func(page T) (items []string, next string)) (all []string) {
+func pages[T any](
+	t *testing.T, get func(query string) *httptest.ResponseRecorder, limit string,
+	of func(page T) (items []string, next string),
+) (all []string) {
 	t.Helper()
 	for cursor := ""; len(all) < 1000; {
 		w := get("?limit=" + limit + "&cursor=" + cursor)

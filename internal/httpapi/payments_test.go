@@ -52,7 +52,8 @@ func TestPayments(t *testing.T) {
 	before := unmarshal[struct {
 		ExpiresAt time.Time `json:"expires_at"`
 	}](t, s.call(t, "GET "+other, ""))
-	if w := s.provide(t, "POST "+other+"/extend", ""); !strings.Contains(w.Body.String(), before.ExpiresAt.Add(15*time.Minute).Format(`"expires_at":"2006-01-02T15:04`)) {
+	extended := before.ExpiresAt.Add(15 * time.Minute).Format(`"expires_at":"2006-01-02T15:04`)
+	if w := s.provide(t, "POST "+other+"/extend", ""); !strings.Contains(w.Body.String(), extended) {
 		t.Errorf("got %s, want 15 minutes after %v", w.Body, before.ExpiresAt)
 	}
 	wantStatus(t, s.provide(t, "POST "+other+"/payment-failed", `{"release":false}`), http.StatusOK)
@@ -90,7 +91,8 @@ func TestPayments(t *testing.T) {
 		t.Errorf("got %v, want %v", got, want)
 	}
 	for range 2 { // the refund fails later, and is reported twice
-		if w := s.provide(t, "POST /v1/payments/pi_3/refund-failed", "{}"); w.Code != http.StatusOK || strings.Contains(w.Body.String(), "refunded_at") {
+		if w := s.provide(t, "POST /v1/payments/pi_3/refund-failed", "{}"); w.Code != http.StatusOK ||
+			strings.Contains(w.Body.String(), "refunded_at") {
 			t.Errorf("got %d %s, want it not refunded", w.Code, w.Body)
 		}
 	}
@@ -110,7 +112,8 @@ func TestPayments(t *testing.T) {
 			t.Errorf("got %v, want nothing about a refund", p)
 		}
 	}
-	if got, want := list("", "2"), append(slices.Insert(slices.Clone(refused), 1, "pi_2 "), "pi_5 already-refunded"); !slices.Equal(got, want) {
+	want := append(slices.Insert(slices.Clone(refused), 1, "pi_2 "), "pi_5 already-refunded")
+	if got := list("", "2"); !slices.Equal(got, want) {
 		t.Errorf("got %v, want %v", got, want)
 	}
 	for _, query := range []string{"refused=false", "refunded=1", "refused=true&refunded=true"} {
@@ -136,14 +139,19 @@ func TestPayments_bad(t *testing.T) {
 	nowhere := "/v1/orders/01930000-0000-7000-8000-000000000000"
 	for want, calls := range map[string][][2]string{
 		"422 invalid-payment": {
-			{path + "/pay", `{}`}, {path + "/pay", `{"payment_id":"pi_1"}`}, {path + "/pay", payment("", 1250)}, {path + "/pay", payment("pi_1", -1)},
-			{path + "/pay", payment(times("p", 256), 1250)}, {path + "/pay", payment("€", 1250)}, {path + "/pay", payment("a/b", 1250)}, {path + "/pay", payment(".", 1250)}, {path + "/pay", payment("..", 1250)}, {path + "/pay", payment("buyer:ann", 1250)}, {path + "/pay", `{"payment_id":"pi_1","amount":{"minor":1250,"currency":"eur"}}`},
+			{path + "/pay", `{}`}, {path + "/pay", `{"payment_id":"pi_1"}`}, {path + "/pay", payment("", 1250)},
+			{path + "/pay", payment("pi_1", -1)},
+			{path + "/pay", payment(times("p", 256), 1250)}, {path + "/pay", payment("€", 1250)},
+			{path + "/pay", payment("a/b", 1250)}, {path + "/pay", payment(".", 1250)}, {path + "/pay", payment("..", 1250)},
+			{path + "/pay", payment("buyer:ann", 1250)}, {path + "/pay", `{"payment_id":"pi_1","amount":{"minor":1250,"currency":"eur"}}`},
 		},
 		"400 malformed": {
-			{path + "/pay", ``}, {path + "/pay", `{"payment_id":1}`}, {path + "/payment-failed", `{"release":1}`}, {path + "/payment-failed", ``}, {path + "/extend", `{"by":"1h"}`},
+			{path + "/pay", ``}, {path + "/pay", `{"payment_id":1}`}, {path + "/payment-failed", `{"release":1}`},
+			{path + "/payment-failed", ``}, {path + "/extend", `{"by":"1h"}`},
 			{path + "/pay?force=1", payment("pi_1", 1250)},
 		},
-		"404 order-not-found": {{nowhere + "/pay", payment("pi_1", 1250)}, {nowhere + "/payment-failed", `{}`}, {nowhere + "/extend", ``}, {"/v1/orders/ANN/pay", payment("pi_1", 1250)}},
+		"404 order-not-found": {{nowhere + "/pay", payment("pi_1", 1250)}, {nowhere + "/payment-failed", `{}`},
+			{nowhere + "/extend", ``}, {"/v1/orders/ANN/pay", payment("pi_1", 1250)}},
 		"404 payment-not-found": {
 			{"/v1/payments/pi_1/refund-failed", ``}, {"/v1/payments/buyer:" + path[len("/v1/orders/"):] + "/refunded", ``},
 			{"/v1/payments/%00/refunded", ``}, {"/v1/payments/%2e%2e/refunded", ``}, {"/v1/payments/" + times("p", 256) + "/refunded", ``},

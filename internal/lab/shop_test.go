@@ -87,7 +87,8 @@ func (s *Shop) supply(t *testing.T, sku string, units int) {
 // buy buys some units of a SKU.
 func (s *Shop) buy(t *testing.T, status int, key, sku string, units int, headers ...string) (string, http.Header) {
 	t.Helper()
-	return s.call(t, status, "POST /v1/orders", fmt.Sprintf(`{"lines":[{"sku":%q,"quantity":%d}]}`, sku, units), append(headers, "Idempotency-Key: "+key)...)
+	return s.call(t, status, "POST /v1/orders", fmt.Sprintf(`{"lines":[{"sku":%q,"quantity":%d}]}`, sku, units),
+		append(headers, "Idempotency-Key: "+key)...)
 }
 
 func decode[T any](t *testing.T, text string) (v T) {
@@ -116,7 +117,8 @@ func (s *Shop) buyByEach(t *testing.T) (missing map[string]string) {
 		case one.Reason != "":
 			missing[one.Name] = one.Reason
 			s.supply(t, sku, 1)
-			if p, _ := s.buy(t, http.StatusBadRequest, "key-"+sku, sku, 1, "Shop-Strategy: "+one.Name); !strings.Contains(p, "/problems/malformed") || !strings.Contains(p, one.Reason) {
+			p, _ := s.buy(t, http.StatusBadRequest, "key-"+sku, sku, 1, "Shop-Strategy: "+one.Name)
+			if !strings.Contains(p, "/problems/malformed") || !strings.Contains(p, one.Reason) {
 				t.Errorf("%s: got %s, want malformed and why", one.Name, p)
 			}
 		case one.Name != "reentrant": // which gives up after LockWait
@@ -187,7 +189,8 @@ func TestShop_trace(t *testing.T) {
 		status int
 		want   string // with # for each time
 	}{
-		{"key-1", 2, 201, `[{"step":"begun","at":#},{"step":"read","sku":"cup","units":5,"at":#},{"step":"writing","at":#},{"step":"written","sku":"cup","units":3,"at":#},{"step":"committed","at":#}]`},
+		{"key-1", 2, 201, `[{"step":"begun","at":#},{"step":"read","sku":"cup","units":5,"at":#},` +
+			`{"step":"writing","at":#},{"step":"written","sku":"cup","units":3,"at":#},{"step":"committed","at":#}]`},
 		{"key-1", 2, 201, ""}, // a replay
 		{"key-2", 4, 409, `[{"step":"begun","at":#},{"step":"read","sku":"cup","units":3,"at":#}]`},
 		{"key-1", 3, 422, ""},
@@ -302,7 +305,8 @@ func TestShop_badHeaders(t *testing.T) {
 	for want, rows := range map[string][][]string{
 		"400 malformed": {
 			{"Shop-Strategy: hope"}, {"Shop-Strategy: Redis"}, {"Shop-Strategy: " + strings.Repeat("s", 5_000)},
-			{"Shop-Think: 2"}, {"Shop-Think: long"}, {"Shop-Think: 9999999999h"}, {"Shop-Think: Infs"}, {"Shop-Think: -1ms"}, {"Shop-Think: 1001ms"}, {"Shop-Think: 24h"},
+			{"Shop-Think: 2"}, {"Shop-Think: long"}, {"Shop-Think: 9999999999h"}, {"Shop-Think: Infs"}, {"Shop-Think: -1ms"},
+			{"Shop-Think: 1001ms"}, {"Shop-Think: 24h"},
 		},
 		"422 invalid-order": {{"Shop-Buyer: a b"}},
 	} {
@@ -314,7 +318,8 @@ func TestShop_badHeaders(t *testing.T) {
 			}
 		}
 	}
-	if text, _ := s.call(t, http.StatusOK, "GET /v1/audit?sku=mug", ""); !strings.Contains(text, `"available":50`) || !strings.Contains(text, `"ok":true`) {
+	if text, _ := s.call(t, http.StatusOK, "GET /v1/audit?sku=mug", ""); !strings.Contains(text, `"available":50`) ||
+		!strings.Contains(text, `"ok":true`) {
 		t.Errorf("got audit %s, want nothing sold", text)
 	}
 }

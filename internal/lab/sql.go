@@ -104,7 +104,8 @@ func (c *conn) note(ctx context.Context, query string, args []driver.NamedValue)
 	}
 	text := statementText(query, values)
 	// All other rows that a purchase reads and writes are its buyer's alone.
-	shared := strings.Contains(text, " skus ") || strings.Contains(text, " wrong_locks ") || endsOrders.MatchString(text) || strings.Contains(text, "_LOCK(")
+	shared := strings.Contains(text, " skus ") || strings.Contains(text, " wrong_locks ") ||
+		endsOrders.MatchString(text) || strings.Contains(text, "_LOCK(")
 	return all.command(ctx, KindSQL, text, own && shared)
 }
 

@@ -126,7 +126,8 @@ func place(ctx context.Context, store order.Store, offers []Offer, strategy, sku
 	}
 	choice := &choice{strategy: by.Strategy, trace: workIn(ctx).of[0]}
 	ctx = context.WithValue(context.WithValue(ctx, workKey{}, nil), choiceKey{}, choice)
-	_, _, err = order.New(order.Config{Store: store, Strategy: chosen{}}).Place(ctx, order.Request{Buyer: "ann", Key: strategy + " " + sku, Lines: []order.Line{{SKU: sku, Units: units}}})
+	_, _, err = order.New(order.Config{Store: store, Strategy: chosen{}}).Place(ctx,
+		order.Request{Buyer: "ann", Key: strategy + " " + sku, Lines: []order.Line{{SKU: sku, Units: units}}})
 	return err
 }
 
@@ -144,8 +145,9 @@ func TestRecording_line(t *testing.T) {
 	shop := strategy.Shop{Store: Store(st)}
 	offers := Offers(Parts{Parts: &app.Parts{Shop: shop}, Lockers: locks}, nil)
 	for name, want := range map[string][]string{
-		"none":         {"none.go s.read(", "none.go s.Store.InTx(", "none.go stock.Overwrite", "none.go s.Store.InTx("},
-		"get-then-del": {"wronglocks.go client.Do(", "locked.go s.read(", "locked.go s.Store.InTx(", "locked.go s.Take", "locked.go s.Store.InTx(", "wronglocks.go client.Get(", "wronglocks.go client.Del("},
+		"none": {"none.go s.read(", "none.go s.Store.InTx(", "none.go stock.Overwrite", "none.go s.Store.InTx("},
+		"get-then-del": {"wronglocks.go client.Do(", "locked.go s.read(", "locked.go s.Store.InTx(", "locked.go s.Take",
+			"locked.go s.Store.InTx(", "wronglocks.go client.Get(", "wronglocks.go client.Del("},
 	} {
 		ctx, trace := begin(t, r, name)
 		done := make(chan error, 1)

@@ -29,11 +29,13 @@ func TestHandler(t *testing.T) {
 		with func(*slog.Logger) *slog.Logger
 		want string
 	}{
-		"no request":      {t.Context(), same, "level=INFO msg=m took_ms=1.234\n"},
-		"request":         {request, same, "level=INFO msg=m took_ms=1.234 request_id=r-1\n"},
-		"trace":           {traced, same, "level=INFO msg=m took_ms=1.234 request_id=r-1" + ids + "\n"},
-		"with attributes": {request, func(l *slog.Logger) *slog.Logger { return l.With("a", 1) }, "level=INFO msg=m a=1 took_ms=1.234 request_id=r-1\n"},
-		"with group":      {request, func(l *slog.Logger) *slog.Logger { return l.WithGroup("g") }, "level=INFO msg=m g.took_ms=1.234 g.request_id=r-1\n"},
+		"no request": {t.Context(), same, "level=INFO msg=m took_ms=1.234\n"},
+		"request":    {request, same, "level=INFO msg=m took_ms=1.234 request_id=r-1\n"},
+		"trace":      {traced, same, "level=INFO msg=m took_ms=1.234 request_id=r-1" + ids + "\n"},
+		"with attributes": {request, func(l *slog.Logger) *slog.Logger { return l.With("a", 1) },
+			"level=INFO msg=m a=1 took_ms=1.234 request_id=r-1\n"},
+		"with group": {request, func(l *slog.Logger) *slog.Logger { return l.WithGroup("g") },
+			"level=INFO msg=m g.took_ms=1.234 g.request_id=r-1\n"},
 	} {
 		var text bytes.Buffer
 		log := slog.New(observe.NewHandler(slog.NewTextHandler(&text, nil)))

@@ -50,16 +50,22 @@ func NewMetrics(version, commit string) *Metrics {
 			latency(), "method", "route"),
 		orders: with.counter("orders_total", "Requests to change an order or its payment, by action and outcome: placed, paid, cancelled, "+
 			"noted, extended, refunded, replayed, or the last part of the problem's type.", "action", "outcome"),
-		jobRuns:        with.counter("job_runs_total", "Runs of a job on this instance.", "job", "result"),
-		jobItems:       with.counter("job_items_total", "Items that the job has finished on this instance, such as expired orders.", "job"),
-		jobLag:         with.gauge("job_lag_seconds", "Delay of the oldest item that waits for the job. For refunds: how long the oldest refused payment has waited. Only the instance that runs the job has this metric.", "job"),
-		jobLastSuccess: with.gauge("job_last_success_timestamp_seconds", "End of the last successful run of the job on this instance; 0 if there was none.", "job"),
-		acquisitions:   with.counter("lock_acquisitions_total", "Waits for a lease that ended, by result.", "lock", "kind", "result"),
-		lost:           with.counter("lock_lost_total", "Leases that ended before they were released.", "lock", "kind"),
-		lockWait:       with.histogram("lock_wait_seconds", "How long callers waited for a lease, whether they got it or not.", latency(), "lock", "kind"),
-		lockHold:       with.histogram("lock_hold_seconds", "How long leases were held.", latency(), "lock", "kind"),
-		batches:        with.histogram("batch_orders", "Orders that the strategies lanes and batch placed in one transaction.", prometheus.ExponentialBuckets(1, 2, 9)).WithLabelValues(),
-		unleased:       with.counter("unleased_batches_total", "Batches of the strategy lanes that sold without the leases of their SKUs, because they did not get them in time.").WithLabelValues(),
+		jobRuns:  with.counter("job_runs_total", "Runs of a job on this instance.", "job", "result"),
+		jobItems: with.counter("job_items_total", "Items that the job has finished on this instance, such as expired orders.", "job"),
+		jobLag: with.gauge("job_lag_seconds",
+			"Delay of the oldest item that waits for the job. For refunds: how long the oldest refused payment has waited. "+
+				"Only the instance that runs the job has this metric.", "job"),
+		jobLastSuccess: with.gauge("job_last_success_timestamp_seconds",
+			"End of the last successful run of the job on this instance; 0 if there was none.", "job"),
+		acquisitions: with.counter("lock_acquisitions_total", "Waits for a lease that ended, by result.", "lock", "kind", "result"),
+		lost:         with.counter("lock_lost_total", "Leases that ended before they were released.", "lock", "kind"),
+		lockWait: with.histogram("lock_wait_seconds",
+			"How long callers waited for a lease, whether they got it or not.", latency(), "lock", "kind"),
+		lockHold: with.histogram("lock_hold_seconds", "How long leases were held.", latency(), "lock", "kind"),
+		batches: with.histogram("batch_orders",
+			"Orders that the strategies lanes and batch placed in one transaction.", prometheus.ExponentialBuckets(1, 2, 9)).WithLabelValues(),
+		unleased: with.counter("unleased_batches_total",
+			"Batches of the strategy lanes that sold without the leases of their SKUs, because they did not get them in time.").WithLabelValues(),
 	}
 }
 

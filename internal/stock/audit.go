@@ -30,8 +30,10 @@ func Promises() []Promise {
 		{I1, "No unit is sold twice: supplied = available + reserved + sold, none negative, and orders hold no more than was supplied.", true},
 		{I2, "One idempotency key, one order: each order's key is on record for it, and no key is without its order.", true},
 		{I3, "Each order that a buyer was told of exists.", false},
-		{I4, "Fences strictly increase: a SKU has the highest fence of its movements, and all reservations under one fence are of one transaction.", true},
-		{I5, "The ledger explains the rest: movements add up to the level, each order and delivery has exactly its own, an order's money adds up, " +
+		{I4, "Fences strictly increase: a SKU has the highest fence of its movements, and all reservations under one " +
+			"fence are of one transaction.", true},
+		{I5, "The ledger explains the rest: movements add up to the level, each order and delivery has exactly its own, " +
+			"an order's money adds up, " +
 			"and a limit counts what the buyer's pending and paid orders have.", true},
 		{I6, "Sales go on within 5 s of the end of a fault.", false},
 		{I7, "A request whose outcome was unknown has exactly one.", false},

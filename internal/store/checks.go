@@ -71,7 +71,8 @@ var checks = []check{ //nolint:gochecknoglobals // a table
 		SELECT l.sku, l.order_id, l.units FROM order_lines AS l
 		LEFT JOIN movements AS m ON m.order_id = l.order_id AND m.sku = l.sku AND m.kind = 'reserve'
 		WHERE m.id IS NULL AND ` + inLines},
-	{stock.I5, "line of %s units, but movement %s (%s) changes supplied by %s, available by %s, reserved by %s, sold by %s", "order_lines.order_id", `
+	{stock.I5, "line of %s units, but movement %s (%s) changes supplied by %s, available by %s, reserved by %s, sold by %s",
+		"order_lines.order_id", `
 		SELECT l.sku, l.order_id, l.units, m.id, m.kind, m.supplied, m.available, m.reserved, m.sold
 		FROM order_lines AS l JOIN movements AS m ON m.order_id = l.order_id AND m.sku = l.sku AND m.kind <> 'supply'
 		WHERE (m.supplied <> 0

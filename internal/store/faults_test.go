@@ -26,7 +26,8 @@ func TestClassify(t *testing.T) {
 		{duplicate, []error{server(1062), server(1586)}},
 		{conflict, []error{server(1213), server(1020)}},
 		{lockWait, []error{server(1205)}},
-		{refused, []error{server(1226), server(1114), server(1021), server(3100), server(3101), server(1290), server(1836), server(1792), server(3906)}},
+		{refused, []error{server(1226), server(1114), server(1021), server(3100), server(3101), server(1290), server(1836),
+			server(1792), server(3906)}},
 		{interrupted, []error{server(1317), server(1969), server(3024)}},
 		{lost, []error{
 			server(1040), server(1053), server(1158), server(1927), server(4031), mysql.ErrInvalidConn, driver.ErrBadConn, io.ErrUnexpectedEOF,

@@ -136,7 +136,8 @@ func (s *Store) PurgeKeys(ctx context.Context, keep time.Duration) (purged int, 
 // key, which is written first. The audit knows only the age of the order.
 func (t *tx) purge(before dbTime) (purged int, err error) {
 	var old []order.BuyerKey
-	err = t.db.Table("idempotency_keys AS k").Joins("LEFT JOIN orders AS o ON o.id = k.order_id").Select("k.buyer, k.idempotency_key AS `key`").
+	err = t.db.Table("idempotency_keys AS k").Joins("LEFT JOIN orders AS o ON o.id = k.order_id").
+		Select("k.buyer, k.idempotency_key AS `key`").
 		Where("k.created_at < ? AND (o.created_at < ? OR o.id IS NULL)", before, before).Order("k.created_at").Limit(100).Find(&old).Error
 	slices.SortFunc(old, byPrimaryKey)
 	for _, k := range old {

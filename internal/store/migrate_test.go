@@ -126,7 +126,8 @@ func TestStore_Migrate_afterACrash(t *testing.T) {
 // schemaOf returns how each table can be created, and which migrations are done.
 func schemaOf(t *testing.T, s *store.Store) (schema []string) {
 	t.Helper()
-	tables := texts(t, s, "SELECT table_name FROM information_schema.tables WHERE table_schema = DATABASE() AND table_name <> 'goose_db_version' ORDER BY table_name")
+	tables := texts(t, s, "SELECT table_name FROM information_schema.tables WHERE table_schema = DATABASE() AND "+
+		"table_name <> 'goose_db_version' ORDER BY table_name")
 	for _, table := range tables {
 		var name, create string
 		testserver.Must(t, s.DB().QueryRowContext(t.Context(), "SHOW CREATE TABLE "+table).Scan(&name, &create))
@@ -170,7 +171,8 @@ func TestStore_Migrate_tableInUse(t *testing.T) {
 			t.Errorf("got %v, want an ErrTableInUse that names session %s", err, session)
 		}
 		waiting.Wait()
-		if left := texts(t, s.Store, "SELECT info FROM information_schema.processlist WHERE db = DATABASE() AND info LIKE 'ALTER%'"); len(left) > 0 {
+		if left := texts(t, s.Store,
+			"SELECT info FROM information_schema.processlist WHERE db = DATABASE() AND info LIKE 'ALTER%'"); len(left) > 0 {
 			t.Errorf("left behind: %v", left)
 		}
 		testserver.Must(t, reader.Rollback())
@@ -190,10 +192,13 @@ func TestStore_Migrate_fillsTables(t *testing.T) {
 		s.mustPlace(t, draft("ann", "k1", "mug", "hat"), draft("ann", "k2", "mug"), draft("bob", "k1", "mug"))
 		zoe := draft("zoe", "k1", "hat")
 		s.mustPlace(t, zoe)
-		storetest.Exec(t, st, "UPDATE orders SET status = 'paid' WHERE buyer = 'zoe'", "UPDATE skus SET reserved = 2, sold = 2 WHERE name = 'hat'",
-			"INSERT INTO movements SELECT sku, REPLACE(id, '-7', '-8'), 'sell', order_id, 0, 0, -reserved, reserved, 0, created_at FROM movements WHERE order_id = '"+zoe.ID+"'",
+		storetest.Exec(t, st, "UPDATE orders SET status = 'paid' WHERE buyer = 'zoe'",
+			"UPDATE skus SET reserved = 2, sold = 2 WHERE name = 'hat'",
+			"INSERT INTO movements SELECT sku, REPLACE(id, '-7', '-8'), 'sell', order_id, 0, 0, -reserved, reserved, 0, "+
+				"created_at FROM movements WHERE order_id = '"+zoe.ID+"'",
 			"UPDATE skus SET limit_per_buyer = 5 WHERE name = 'mug'",
-			"DROP TABLE buyer_units", "DROP TABLE payments", "ALTER TABLE orders DROP COLUMN first_expiry", "DELETE FROM goose_db_version WHERE version_id > 1")
+			"DROP TABLE buyer_units", "DROP TABLE payments", "ALTER TABLE orders DROP COLUMN first_expiry",
+			"DELETE FROM goose_db_version WHERE version_id > 1")
 		if got, err := s.Migrate(t.Context()); err != nil || got != 2 {
 			t.Errorf("migrate: got %d, %v, want 2", got, err)
 		}

@@ -221,7 +221,8 @@ func (s *Store) ask(ctx context.Context) error {
 		return err
 	}
 	if rollsBack {
-		return errors.New("innodb_rollback_on_timeout of the server is ON: want OFF, because a transaction goes on after waiting in vain for a locked row")
+		return errors.New("innodb_rollback_on_timeout of the server is ON: want OFF, because a transaction goes on " +
+			"after waiting in vain for a locked row")
 	}
 	return supported(version)
 }
@@ -245,5 +246,6 @@ func mayRecover(err error) bool {
 	if none, ok := errors.AsType[noPrimaryError](err); ok {
 		return none.mayRecover
 	}
-	return (unavailable(err) || isContext(err)) && !slices.Contains(readOnly, mysqlNumber(err)) && !errors.Is(err, mysql.ErrNoTLS) && !strings.Contains(err.Error(), "tls: ")
+	return (unavailable(err) || isContext(err)) && !slices.Contains(readOnly, mysqlNumber(err)) &&
+		!errors.Is(err, mysql.ErrNoTLS) && !strings.Contains(err.Error(), "tls: ")
 }

@@ -108,13 +108,15 @@ func TestMySQL_waits(t *testing.T) {
 // wait wins.
 func TestMySQL_session(t *testing.T) {
 	t.Parallel()
-	const users = "innodb_lock_wait_timeout=7&autocommit=0&SQL_MODE=%27%27&time_zone=SYSTEM&parseTime=false&loc=Local&clientFoundRows=false&charset=gbk" +
+	const users = "innodb_lock_wait_timeout=7&autocommit=0&SQL_MODE=%27%27&time_zone=SYSTEM&parseTime=false&loc=Local" +
+		"&clientFoundRows=false&charset=gbk" +
 		"&sql_select_limit=1&unique_checks=0&max_sort_length=64"
 	limits := map[string]string{"MySQL": "max_execution_time", "MariaDB": "max_statement_time"} // only one of the two knows each
 	storetest.EachServer(t, func(t *testing.T, kind storetest.Kind) {
 		database := kind.New(t, users+"&"+limits[kind.Name]+"=1")
 		s := database.Open(t)
-		got := texts(t, s, `SELECT CONCAT_WS(' ', @@time_zone, @@character_set_client, @@innodb_lock_wait_timeout, @@lock_wait_timeout, @@wait_timeout, @@unique_checks = 1,
+		got := texts(t, s, `SELECT CONCAT_WS(' ', @@time_zone, @@character_set_client, @@innodb_lock_wait_timeout,
+			@@lock_wait_timeout, @@wait_timeout, @@unique_checks = 1,
 			@@max_sort_length, FIND_IN_SET('STRICT_ALL_TABLES', @@sql_mode) > 0, @@`+limits[kind.Name]+` = 0)`)
 		if want := "+00:00 utf8mb4 7 5 2 1 1024 1 1"; got[0] != want {
 			t.Errorf("got %s, want %s", got[0], want)

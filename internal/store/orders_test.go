@@ -175,7 +175,8 @@ func TestTx_LockOrders(t *testing.T) {
 			return found
 		}
 		want := map[string]order.Found{
-			due.ID: {Order: due.Order, Due: true, Locked: true}, paid.ID: {Order: paid.Order, Locked: true}, other.ID: {Order: other.Order, Locked: true},
+			due.ID: {Order: due.Order, Due: true, Locked: true}, paid.ID: {Order: paid.Order, Locked: true},
+			other.ID: {Order: other.Order, Locked: true},
 		}
 		if diff := cmp.Diff(want, lock()); diff != "" {
 			t.Errorf("(-want +got):\n%s", diff)
@@ -318,7 +319,8 @@ func TestTx_Open(t *testing.T) {
 func TestTx_Bought(t *testing.T) {
 	t.Parallel()
 	type units = map[order.BuyerSKU]int64
-	annMug, annCup, bobMug := order.BuyerSKU{Buyer: "ann", SKU: "mug"}, order.BuyerSKU{Buyer: "ann", SKU: "cup"}, order.BuyerSKU{Buyer: "bob", SKU: "mug"}
+	annMug, annCup := order.BuyerSKU{Buyer: "ann", SKU: "mug"}, order.BuyerSKU{Buyer: "ann", SKU: "cup"}
+	bobMug := order.BuyerSKU{Buyer: "bob", SKU: "mug"}
 	storetest.Each(t, func(t *testing.T, s *store.Store) {
 		for _, step := range []struct{ add, want units }{
 			{nil, units{}},
@@ -355,7 +357,8 @@ func TestStore_PurgeKeys(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, st *store.Store) {
 		s := newShop(t, st, 1000, "mug")
 		for i := range 2*100 + 3 {
-			storetest.Exec(t, s.Store, fmt.Sprintf("INSERT INTO idempotency_keys VALUES ('ann', 'old-%d', 'f', 'o', '2026-01-01 00:00:00.000000')", i))
+			storetest.Exec(t, s.Store,
+				fmt.Sprintf("INSERT INTO idempotency_keys VALUES ('ann', 'old-%d', 'f', 'o', '2026-01-01 00:00:00.000000')", i))
 		}
 		s.purge(t, 24*time.Hour, 203)
 		s.placedAgo(t, 25*time.Hour, draft("ann", "k1", "mug"))

@@ -105,7 +105,8 @@ func (s *Store) Payments(ctx context.Context, list order.PaymentList, after stri
 // 0 if none exists.
 func (s *Store) RefundLag(ctx context.Context) (time.Duration, error) {
 	var times struct{ First, Now dbTime }
-	err := s.db.WithContext(ctx).Raw("SELECT MIN(created_at) AS first, " + s.clock + " AS now FROM payments WHERE refusal > '' AND refunded_at IS NULL").
+	err := s.db.WithContext(ctx).Raw("SELECT MIN(created_at) AS first, " + s.clock +
+		" AS now FROM payments WHERE refusal > '' AND refunded_at IS NULL").
 		Scan(&times).Error
 	if err != nil || times.First.IsZero() {
 		return 0, explain(ctx, "look for payments to refund", err)

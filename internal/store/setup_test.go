@@ -45,7 +45,8 @@ func newShop(t testing.TB, s *store.Store, units int64, names ...string) shop {
 // draft is an order of two units of each SKU.
 func draft(buyer, key string, skus ...string) *order.Draft {
 	d := &order.Draft{Order: order.Order{
-		ID: order.NewID(), Buyer: buyer, Key: key, Status: order.Pending, CreatedAt: placedAt, ExpiresAt: farOff, Total: stock.Money{Currency: price.Currency},
+		ID: order.NewID(), Buyer: buyer, Key: key, Status: order.Pending, CreatedAt: placedAt, ExpiresAt: farOff,
+		Total: stock.Money{Currency: price.Currency},
 	}}
 	for _, sku := range skus {
 		d.Lines = append(d.Lines, order.Line{SKU: sku, Units: 2, Price: price})

@@ -115,7 +115,8 @@ func (t *tx) TryLevels(skus []string, within time.Duration) (order.Levels, error
 	if len(skus) == 0 || t.store.sqlite { // in SQLite, no other transaction writes
 		return t.LockLevels(skus)
 	}
-	wait := fmt.Sprintf("/*M!100101 SET STATEMENT max_statement_time=%f FOR */ SELECT /*+ MAX_EXECUTION_TIME(%d) */ ", within.Seconds(), within.Milliseconds())
+	wait := fmt.Sprintf("/*M!100101 SET STATEMENT max_statement_time=%f FOR */ SELECT /*+ MAX_EXECUTION_TIME(%d) */ ",
+		within.Seconds(), within.Milliseconds())
 	what := "*, " + t.store.clock + " AS read_at FROM skus FORCE INDEX (PRIMARY) WHERE name IN ? ORDER BY name FOR UPDATE"
 	for try := 1; ; try++ {
 		var rows []levelRow

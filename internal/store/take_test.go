@@ -174,18 +174,21 @@ func TestTx_Move(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, st *store.Store) {
 		s := newShop(t, st, 10, "cap", "hat", "mug")
 		m := func(sku string, kind stock.Kind, units, fence int64) stock.Movement {
-			return stock.Movement{ID: order.NewID(), SKU: sku, Kind: kind, OrderID: order.NewID(), Level: kind.Change(units), Fence: fence, At: placedAt}
+			return stock.Movement{ID: order.NewID(), SKU: sku, Kind: kind, OrderID: order.NewID(), Level: kind.Change(units),
+				Fence: fence, At: placedAt}
 		}
 		for _, c := range []struct {
 			want  error
 			moves []stock.Movement
 		}{
-			{nil, []stock.Movement{m("cap", stock.Reserve, 1, 7), m("hat", stock.Reserve, 2, 0), m("mug", stock.Reserve, 3, 9), m("cap", stock.Reserve, 2, 7)}},
+			{nil, []stock.Movement{m("cap", stock.Reserve, 1, 7), m("hat", stock.Reserve, 2, 0), m("mug", stock.Reserve, 3, 9),
+				m("cap", stock.Reserve, 2, 7)}},
 			{order.ErrChanged, []stock.Movement{m("cap", stock.Reserve, 1, 7), m("hat", stock.Reserve, 1, 0)}},
 			{order.ErrChanged, []stock.Movement{m("cap", stock.Reserve, 1, 6), m("mug", stock.Reserve, 1, 10)}},
 			{order.ErrChanged, []stock.Movement{m("cap", stock.Reserve, 1, 8), m("hat", stock.Reserve, 9, 0)}},
 			{order.ErrChanged, []stock.Movement{m("hat", stock.Reserve, 1, 0), m("pin", stock.Reserve, 1, 0)}},
-			{nil, []stock.Movement{m("cap", stock.Sell, 1, 0), m("cap", stock.Release, 1, 0), m("mug", stock.Sell, 2, 0), m("hat", stock.Supply, 5, 0)}},
+			{nil, []stock.Movement{m("cap", stock.Sell, 1, 0), m("cap", stock.Release, 1, 0), m("mug", stock.Sell, 2, 0),
+				m("hat", stock.Supply, 5, 0)}},
 			{order.ErrChanged, []stock.Movement{m("cap", stock.Release, 1, 0), m("mug", stock.Sell, 1, 0), m("mug", stock.Release, 1, 0)}},
 			{nil, nil},
 		} {

@@ -116,7 +116,8 @@ func (s *Store) changes() int {
 // is final: no server is wrong about it.
 func (s *Store) confirm(ctx context.Context, seen int, refusal error) error {
 	for _, missing := range []error{
-		order.ErrSoldOut, order.ErrTooManyOpen, order.ErrPurchaseLimit, order.ErrUnknownSKU, order.ErrNotFound, order.ErrNoPayment, order.ErrNothing,
+		order.ErrSoldOut, order.ErrTooManyOpen, order.ErrPurchaseLimit, order.ErrUnknownSKU, order.ErrNotFound,
+		order.ErrNoPayment, order.ErrNothing,
 	} {
 		if errors.Is(refusal, missing) {
 			if err := s.unconfirmed(ctx, seen); err != nil {
@@ -309,7 +310,8 @@ var readOnly = []uint16{1290, 1836, 1792, 1036, 1874, 1881, 3906} //nolint:goche
 func busy(err error) error {
 	switch {
 	case slices.Contains(readOnly, mysqlNumber(err)):
-		return &order.Error{Code: order.ErrBusy.Code, Text: "the database server is read-only: name the one that takes writes, or make it writable"}
+		return &order.Error{Code: order.ErrBusy.Code,
+			Text: "the database server is read-only: name the one that takes writes, or make it writable"}
 	case classify(err) == lockWait:
 		return order.ErrLocked
 	}

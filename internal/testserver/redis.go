@@ -212,7 +212,8 @@ func (g *RedisGroup) Restore(ctx context.Context) error {
 			continue
 		}
 		_, port, _ := net.SplitHostPort(addr)
-		if err := g.Exec(ctx, fmt.Sprintf("sh /node %s --replica-announce-ip 127.0.0.1 --replica-announce-port %s --replicaof 127.0.0.1 %s --daemonize yes",
+		if err := g.Exec(ctx, fmt.Sprintf("sh /node %s --replica-announce-ip 127.0.0.1 --replica-announce-port %s "+
+			"--replicaof 127.0.0.1 %s --daemonize yes",
 			port, port, masterPort)); err != nil {
 			return err
 		}

@@ -70,7 +70,8 @@ func sqlKind(name, variable, image string, command ...string) kind {
 // would not fail but wait until long after FreeDisk. A mysqld that aborts because it cannot roll back is restarted.
 func OpenMySQLSmallDisk(ctx context.Context) (*Server, error) {
 	k := mysqlKind().durable()
-	k.command = append([]string{"sh", "-c", `until docker-entrypoint.sh "$@"; do sleep 0.1; done`, "sh"}, append(k.command, "--skip-log-bin")...)
+	k.command = append([]string{"sh", "-c", `until docker-entrypoint.sh "$@"; do sleep 0.1; done`, "sh"},
+		append(k.command, "--skip-log-bin")...)
 	k.memory = map[string]string{dataDir: "rw,size=400m"}
 	return k.start(ctx)
 }

@@ -77,7 +77,8 @@ func bench(t *testing.T, args ...string) ([]contest, string) {
 // Every case, short: shops as processes, of two programs beside each other, a clean audit, and as many units taken as
 // acknowledged.
 func TestCommand_cases(t *testing.T) {
-	held, out := bench(t, "--cases=hot-64,hot-512,soldout,lone,grow,skus-64,skus-512,carts-64,carts-512,zipf-64,mixed", "--buyers=2", "--time=50ms", "--rounds=1",
+	held, out := bench(t, "--cases=hot-64,hot-512,soldout,lone,grow,skus-64,skus-512,carts-64,carts-512,zipf-64,mixed",
+		"--buyers=2", "--time=50ms", "--rounds=1",
 		"--strategies=redis", "--against=SHOP")
 	if len(held) != len(allCases()) {
 		t.Errorf("got %d cases, want %d", len(held), len(allCases()))
@@ -140,7 +141,8 @@ func TestContest_print(t *testing.T) {
 	t.Parallel()
 	rates := func(all ...float64) (rounds []round) {
 		for _, v := range all {
-			rounds = append(rounds, round{Summary: crowd.Summary{OrdersPerSecond: v, AnswersPerSecond: v, LatencyMS: crowd.Latency{P50: 1000 / v, Max: 5000 / v}}})
+			rounds = append(rounds, round{Summary: crowd.Summary{OrdersPerSecond: v, AnswersPerSecond: v,
+				LatencyMS: crowd.Latency{P50: 1000 / v, Max: 5000 / v}}})
 		}
 		return rounds
 	}
@@ -160,7 +162,8 @@ func TestContest_print(t *testing.T) {
 	}
 	c.byP50 = false
 	for _, buyers := range []int{10, 100} {
-		c.rows = append(c.rows, &row{name: "lanes", buyers: buyers, rounds: rates(float64(buyers))}, &row{name: "lanes, other", base: "lanes", buyers: buyers, rounds: rates(5)})
+		c.rows = append(c.rows, &row{name: "lanes", buyers: buyers, rounds: rates(float64(buyers))},
+			&row{name: "lanes, other", base: "lanes", buyers: buyers, rounds: rates(5)})
 	}
 	if got, want := printed(c), "lanes, other 100 5 0 - - - - 0.05 "; !strings.Contains(got, want) {
 		t.Errorf("by the row of as many buyers: got\n%s\nwant %s", got, want)

@@ -41,13 +41,19 @@ func allCases() []contest {
 		{name: "hot-512", about: "one SKU, plenty of stock, 512 buyers", buyers: []int{512}, units: plenty},
 		{name: "soldout", about: "one SKU without stock, 64 buyers", buyers: []int{64}},
 		{name: "lone", about: "one SKU, one buyer; compared by p50", buyers: []int{1}, units: plenty, byP50: true},
-		{name: "grow", about: "10 to 10,000 buyers, who buy one unit each, all at the same moment, from one fresh shop", units: plenty, buyers: []int{10, 100, 1_000, 10_000}, once: true},
-		{name: "skus-64", about: "64 SKUs, plenty of stock, 64 buyers: compared with hot-64, it shows the cost of one lock for all SKUs", buyers: []int{64}, units: plenty, skus: 64},
+		{name: "grow", about: "10 to 10,000 buyers, who buy one unit each, all at the same moment, from one fresh shop",
+			units: plenty, buyers: []int{10, 100, 1_000, 10_000}, once: true},
+		{name: "skus-64", about: "64 SKUs, plenty of stock, 64 buyers: compared with hot-64, " +
+			"it shows the cost of one lock for all SKUs", buyers: []int{64}, units: plenty, skus: 64},
 		{name: "skus-512", about: "64 SKUs, plenty of stock, 512 buyers", buyers: []int{512}, units: plenty, skus: 64},
-		{name: "carts-64", about: "three of 64 SKUs in each order, plenty of stock, 64 buyers", buyers: []int{64}, units: plenty, skus: 64, least: 3, lines: 3},
-		{name: "carts-512", about: "three of 64 SKUs in each order, plenty of stock, 512 buyers", buyers: []int{512}, units: plenty, skus: 64, least: 3, lines: 3},
-		{name: "zipf-64", about: "one to three of 1,000 SKUs in each order, the k-th in proportion to 1/k^1.2, plenty of stock, 64 buyers", buyers: []int{64}, units: plenty, skus: 1000, lines: 3, skew: 1.2},
-		{name: "mixed", about: "64 SKUs, plenty of stock, 64 buyers, who pay 60% of their orders, cancel 10% and leave the rest pending", buyers: []int{64}, units: plenty, skus: 64, pay: 0.6, cancel: 0.1},
+		{name: "carts-64", about: "three of 64 SKUs in each order, plenty of stock, 64 buyers", buyers: []int{64},
+			units: plenty, skus: 64, least: 3, lines: 3},
+		{name: "carts-512", about: "three of 64 SKUs in each order, plenty of stock, 512 buyers", buyers: []int{512},
+			units: plenty, skus: 64, least: 3, lines: 3},
+		{name: "zipf-64", about: "one to three of 1,000 SKUs in each order, the k-th in proportion to 1/k^1.2, " +
+			"plenty of stock, 64 buyers", buyers: []int{64}, units: plenty, skus: 1000, lines: 3, skew: 1.2},
+		{name: "mixed", about: "64 SKUs, plenty of stock, 64 buyers, who pay 60% of their orders, " +
+			"cancel 10% and leave the rest pending", buyers: []int{64}, units: plenty, skus: 64, pay: 0.6, cancel: 0.1},
 	}
 }
 

@@ -52,11 +52,13 @@ type Command struct {
 func (c *Command) Help() string {
 	var b strings.Builder
 	b.WriteString("The strategies take turns, round after round. Figures are medians over the rounds. Ratios are medians of the ratios " +
-		"within each round, so that a slow moment of the machine affects both sides. loadtest/bench/README.md explains the columns.\n\nThe cases:\n\n")
+		"within each round, so that a slow moment of the machine affects both sides. loadtest/bench/README.md explains " +
+		"the columns.\n\nThe cases:\n\n")
 	for _, one := range allCases() {
 		fmt.Fprintf(&b, "    %-9s  %s\n", one.name, one.about)
 	}
-	return b.String() + "\nExit code: 0 if every row is right; 1 if a row is wrong, or if the benchmark could not be done; 2 if the flags make no sense."
+	return b.String() + "\nExit code: 0 if every row is right; 1 if a row is wrong, or if the benchmark could not be " +
+		"done; 2 if the flags make no sense."
 }
 
 // Validate returns an error if the flags make no sense. kong calls it.

@@ -38,7 +38,8 @@ func TestLog_Summary(t *testing.T) {
 	if diff := cmp.Diff(notes, log.Notes()); diff != "" {
 		t.Errorf("notes (-want +got):\n%s", diff)
 	}
-	log.Began, log.Length = ms(1), ms(50) // "Rates include the answers within the time that counts; latencies, the orders that were due since that time began"
+	// "Rates include the answers within the time that counts; latencies, the orders that were due since that time began".
+	log.Began, log.Length = ms(1), ms(50)
 	if got := log.Summary(); got.Acknowledged != 2 || got.AnswersPerSecond != 40 || got.OrdersPerSecond != 20 || got.LatencyMS.P50 != 50 {
 		t.Errorf("of 50 ms: got %+v, want one order and one refusal, and the waits of four", got)
 	}
@@ -62,13 +63,15 @@ func TestLog_Series(t *testing.T) {
 	log.Records[119].Trace = &shopclient.Trace{Seen: 88} // the database subtracts
 	c := log.Series()
 	first, last := c.Sales[0], c.Sales[len(c.Sales)-1]
-	if len(c.Sales) != 61 || first.MS != 10 || first.Orders != 1 || *first.Available != 99 || last.MS != 1200 || last.Orders != 120 || *last.Available != 87 {
+	if len(c.Sales) != 61 || first.MS != 10 || first.Orders != 1 || *first.Available != 99 || last.MS != 1200 ||
+		last.Orders != 120 || *last.Available != 87 {
 		t.Errorf("sales: got %d, from %+v to %+v; want the first order and each second one", len(c.Sales), first, last)
 	}
 	if len(c.Waits) != 21 || c.Waits[10] != 1500 || c.Waits[20] != 3000 {
 		t.Errorf("waits: got %v", c.Waits)
 	}
-	if p := c.Parts[29]; len(c.Parts) != 30 || p.EndMS != 3000 || p.AnswersPerSecond < 100 || p.AnswersPerSecond > 110 || p.Latency.Max != 3000 || p.Latency.P50 < 2900 {
+	if p := c.Parts[29]; len(c.Parts) != 30 || p.EndMS != 3000 || p.AnswersPerSecond < 100 || p.AnswersPerSecond > 110 ||
+		p.Latency.Max != 3000 || p.Latency.P50 < 2900 {
 		t.Errorf("parts: got %d, the last %+v; want 30, and 10 answers in a tenth of a second", len(c.Parts), p)
 	}
 	if empty := (Log{}).Series(); len(empty.Sales)+len(empty.Waits) > 0 {
@@ -108,14 +111,18 @@ func TestLog_timeline(t *testing.T) {
 		wantAt []int64 // since the first began
 		pair   []int
 	}{
-		"no collision":           {[]shopclient.Trace{wrote(5, 10), wrote(6, 9), wrote(7, 8), wrote(8, 7), wrote(9, 6)}, []int64{1, 2, 3, 4}, nil},
+		"no collision": {[]shopclient.Trace{wrote(5, 10), wrote(6, 9), wrote(7, 8), wrote(8, 7), wrote(9, 6)},
+			[]int64{1, 2, 3, 4}, nil},
 		"the database subtracts": {[]shopclient.Trace{subtracted(5, 10), subtracted(6, 10)}, []int64{1, 2}, nil},
-		"the first":              {[]shopclient.Trace{wrote(5, 10), wrote(6, 10), wrote(7, 10), wrote(8, 9), wrote(9, 9)}, []int64{1, 2, 3, 4}, []int{0, 1}},
-		"in the middle":          {[]shopclient.Trace{wrote(1, 10), wrote(2, 9), wrote(3, 8), wrote(4, 7), wrote(5, 7), wrote(6, 6)}, []int64{1, 2, 3, 4}, []int{2, 3}},
-		"far apart":              {[]shopclient.Trace{wrote(1, 10), wrote(2, 9), wrote(3, 8), wrote(4, 7), wrote(5, 6), wrote(6, 10)}, []int64{1, 6}, []int{0, 1}},
-		"a unit came back":       {[]shopclient.Trace{committed(5, 10), wrote(7, 10)}, []int64{1, 3}, nil},
-		"before the commit":      {[]shopclient.Trace{committed(5, 10), wrote(6, 10)}, []int64{1, 2}, []int{0, 1}},
-		"at the end":             {[]shopclient.Trace{wrote(1, 10), wrote(2, 9), wrote(3, 8), wrote(4, 10)}, []int64{1, 2, 3, 4}, []int{0, 3}},
+		"the first": {[]shopclient.Trace{wrote(5, 10), wrote(6, 10), wrote(7, 10), wrote(8, 9), wrote(9, 9)},
+			[]int64{1, 2, 3, 4}, []int{0, 1}},
+		"in the middle": {[]shopclient.Trace{wrote(1, 10), wrote(2, 9), wrote(3, 8), wrote(4, 7), wrote(5, 7),
+			wrote(6, 6)}, []int64{1, 2, 3, 4}, []int{2, 3}},
+		"far apart": {[]shopclient.Trace{wrote(1, 10), wrote(2, 9), wrote(3, 8), wrote(4, 7), wrote(5, 6),
+			wrote(6, 10)}, []int64{1, 6}, []int{0, 1}},
+		"a unit came back":  {[]shopclient.Trace{committed(5, 10), wrote(7, 10)}, []int64{1, 3}, nil},
+		"before the commit": {[]shopclient.Trace{committed(5, 10), wrote(6, 10)}, []int64{1, 2}, []int{0, 1}},
+		"at the end":        {[]shopclient.Trace{wrote(1, 10), wrote(2, 9), wrote(3, 8), wrote(4, 10)}, []int64{1, 2, 3, 4}, []int{0, 3}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

@@ -49,7 +49,9 @@ type Race struct {
 // Tally has the counts of a race. It may be read while the race runs.
 type Tally struct {
 	Connected, Ordered, Refused, Errors atomic.Int64
-	Available                           atomic.Pointer[int64] // the stock column after the last order; nil before, or if the shop reports no steps
+
+	// Available is the stock column after the last order; nil before, or if the shop reports no steps.
+	Available atomic.Pointer[int64]
 }
 
 func (t *Tally) add(o Outcome) {

@@ -77,7 +77,8 @@ func TestRace_Run(t *testing.T) {
 			if got := log.Summary().Retries; got != c.retries {
 				t.Errorf("retries: got %d, want %d", got, c.retries)
 			}
-			if answered := race.Tally.Ordered.Load() + race.Tally.Refused.Load() + race.Tally.Errors.Load(); answered != crowd || len(shop.orders) != c.sold {
+			answered := race.Tally.Ordered.Load() + race.Tally.Refused.Load() + race.Tally.Errors.Load()
+			if answered != crowd || len(shop.orders) != c.sold {
 				t.Errorf("got %d buyers through and %d orders, want %d and %d", answered, len(shop.orders), crowd, c.sold)
 			}
 		})
@@ -188,7 +189,8 @@ func TestRace_Run_duration(t *testing.T) {
 	}
 	// net/http drops a connection whose answer was read before the writer of the request was scheduled.
 	if len(shop.tries) != len(log.Records) || shop.opened > 2*crowd {
-		t.Errorf("got %d keys and %d connections, want one for each of %d orders, and one for each of %d buyers but for some", len(shop.tries), shop.opened, len(log.Records), crowd)
+		t.Errorf("got %d keys and %d connections, want one for each of %d orders, and one for each of %d buyers but for some",
+			len(shop.tries), shop.opened, len(log.Records), crowd)
 	}
 	last := map[string]time.Duration{} // when the buyer's order before was answered
 	for _, r := range log.Records {

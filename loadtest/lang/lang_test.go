@@ -31,7 +31,8 @@ func found(t *testing.T, files, pattern string) (texts []string) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		for _, group := range regexp.MustCompile(pattern).FindAllStringSubmatch(string(text), -1) {
+		whole := regexp.MustCompile(`" ?\+\n\s*"`).ReplaceAllString(string(text), "") // a literal of several lines
+		for _, group := range regexp.MustCompile(pattern).FindAllStringSubmatch(whole, -1) {
 			text, err := strconv.Unquote(group[1])
 			if err != nil {
 				text = strings.TrimSpace(group[1])

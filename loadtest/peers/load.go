@@ -27,7 +27,8 @@ type load struct {
 func allLoads() []load {
 	return []load{
 		{name: "one", about: "1 goroutine, without competition for the key", clients: 1, goroutines: 1, keys: 1},
-		{name: "deadline", about: "the same, with a deadline of 2 s for each acquisition", clients: 1, goroutines: 1, keys: 1, deadline: 2 * time.Second},
+		{name: "deadline", about: "the same, with a deadline of 2 s for each acquisition", clients: 1, goroutines: 1,
+			keys: 1, deadline: 2 * time.Second},
 		{name: "keys", about: "64 goroutines of one client, each on its own key", clients: 1, goroutines: 64, keys: 64},
 		{name: "hot", about: "64 goroutines of one client on one key", clients: 1, goroutines: 64, keys: 1},
 		{name: "spread", about: "4 clients x 16 goroutines on one key", clients: 4, goroutines: 16, keys: 1},

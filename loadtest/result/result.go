@@ -121,13 +121,15 @@ func JSON(report any) func(io.Writer) error {
 // CSV returns how the figures of a report are written, as Save wants it: one row for each strategy. The
 // columns have the names of the JSON's fields.
 func CSV(r Report) func(io.Writer) error {
-	rows := [][]string{strings.Fields("strategy designed verdict supplied orders units_sold stock_left oversold undersold acknowledged refused errors" +
+	rows := [][]string{strings.Fields("strategy designed verdict supplied orders units_sold stock_left oversold " +
+		"undersold acknowledged refused errors" +
 		" unknown retries deadlocks seconds answers_per_second orders_per_second p50_ms p90_ms p95_ms p99_ms max_ms")}
 	for _, s := range r.Strategies {
 		w := s.LatencyMS
 		var row []string
 		for _, value := range []any{
-			s.Name, s.Designed, s.Verdict, s.Supplied, s.Orders, s.UnitsSold, s.StockLeft, s.Oversold, s.Undersold, s.Acknowledged, s.Refused, s.Errors,
+			s.Name, s.Designed, s.Verdict, s.Supplied, s.Orders, s.UnitsSold, s.StockLeft, s.Oversold, s.Undersold,
+			s.Acknowledged, s.Refused, s.Errors,
 			s.Unknown, s.Retries, s.Deadlocks, s.Seconds, s.AnswersPerSecond, s.OrdersPerSecond, w.P50, w.P90, w.P95, w.P99, w.Max,
 		} {
 			row = append(row, fmt.Sprint(value))
@@ -165,7 +167,8 @@ func (r Run) Lead(language string) string {
 	if r.Seconds > 0 {
 		when = lang.Text(language, "again and again for %v s", r.Seconds)
 	}
-	return lang.Text(language, "%s buyers each want one of %s units, %s, from %s.", humanize.Comma(r.Buyers), humanize.Comma(r.Stock), when, from)
+	return lang.Text(language, "%s buyers each want one of %s units, %s, from %s.", humanize.Comma(r.Buyers),
+		humanize.Comma(r.Stock), when, from)
 }
 
 // Server names the Database or the Redis of a Machine, in a language.
@@ -259,7 +262,8 @@ func Columns() []Column {
 	return []Column{
 		{"orders", "orders that the shop's audit found after the race",
 			func(s Strategy) float64 { return float64(s.Orders) }},
-		{"oversold", "units in orders beyond those supplied; counted from orders, because a lost update oversells while the stock column reads zero",
+		{"oversold", "units in orders beyond those supplied; counted from orders, because a lost update oversells while " +
+			"the stock column reads zero",
 			func(s Strategy) float64 { return float64(s.Oversold) }},
 		{"undersold", "units in no order although buyers went away without one",
 			func(s Strategy) float64 { return float64(s.Undersold) }},

@@ -81,7 +81,8 @@ func (c *Command) Run(ctx context.Context, out Output) (err error) {
 	}
 	chosen := slices.DeleteFunc(Lessons(), func(l Lesson) bool { return c.Name != all && c.Name != l.Name })
 	if len(chosen) == 0 {
-		return fmt.Errorf("%w: %.80[2]q is no lesson; `go run ./loadtest step` lists them, `go run ./loadtest explore --schedule %.80[2]s:ab` plays a strategy", ErrSchedule, c.Name)
+		return fmt.Errorf("%w: %.80[2]q is no lesson; `go run ./loadtest step` lists them, "+
+			"`go run ./loadtest explore --schedule %.80[2]s:ab` plays a strategy", ErrSchedule, c.Name)
 	}
 	player, closePlayer, err := openPlayer(ctx, &c.Servers, out)
 	if err != nil {

@@ -120,7 +120,8 @@ func (c *Explore) Run(ctx context.Context, out Output) (err error) {
 	}
 	for _, e := range results {
 		if e.Designed && len(e.Failed) > 0 || !e.Designed && len(e.Failed) == 0 {
-			err = errors.Join(err, fmt.Errorf("%s: %d of %d schedules failed, which is not what it is designed for", e.Strategy, len(e.Failed), len(e.Schedules)))
+			err = errors.Join(err, fmt.Errorf("%s: %d of %d schedules failed, which is not what it is designed for",
+				e.Strategy, len(e.Failed), len(e.Schedules)))
 		}
 	}
 	if err == nil {
@@ -145,7 +146,9 @@ func (o Output) conclude(results []Explored) {
 func (c *Explore) show(ctx context.Context, player *Player, out Output, e Explored) error {
 	bound := lang.Text(out.Lang, "Schedules have at most %d switches away from a request that could go on.", c.Preemptions)
 	if c.Crash {
-		bound = lang.Text(out.Lang, "Schedules have at most %d switches away from a request that could go on; the death of a process, or a lock that runs out, counts as one of them.", c.Preemptions)
+		bound = lang.Text(out.Lang,
+			"Schedules have at most %d switches away from a request that could go on; the death of a process, "+
+				"or a lock that runs out, counts as one of them.", c.Preemptions)
 	}
 	fmt.Fprintln(out.Out, out.bold(lang.Text(out.Lang, "%s: %s", e.Strategy, e.counts(out.Lang))))
 	out.paragraph(bound)
@@ -155,7 +158,8 @@ func (c *Explore) show(ctx context.Context, player *Player, out Output, e Explor
 		}
 		return nil
 	}
-	fmt.Fprintf(out.Out, "\n%s\n\n", lang.Text(out.Lang, "The shortest that failed, again: go run ./loadtest explore --schedule %s", e.Shortest()))
+	fmt.Fprintf(out.Out, "\n%s\n\n", lang.Text(out.Lang,
+		"The shortest that failed, again: go run ./loadtest explore --schedule %s", e.Shortest()))
 	again, err := player.Play(ctx, e.Shortest())
 	if err == nil {
 		out.whole(again)

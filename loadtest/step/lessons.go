@@ -89,9 +89,11 @@ func (p *Position) judge(stuck, wanted bool) {
 	case p.Sold > p.Units && slices.ContainsFunc(p.Events, func(e Event) bool { return e.Answer == "taken" }):
 		p.Why = "The count said that a unit was left when it was sold already. Nothing in the database checks that."
 	case p.Sold > p.Units && slices.ContainsFunc(p.Acts, func(name string) bool { return name[0] == expires }):
-		p.Why = "A lock ran out while its holder stood still, and another buyer got it. The marked UPDATE saves what its buyer computed before that: nothing in the statement checks it."
+		p.Why = "A lock ran out while its holder stood still, and another buyer got it. " +
+			"The marked UPDATE saves what its buyer computed before that: nothing in the statement checks it."
 	case p.Sold > p.Units:
-		p.Why = "The marked UPDATE saves what its buyer computed from an earlier read, which was out of date by then. Nothing in the statement checks that."
+		p.Why = "The marked UPDATE saves what its buyer computed from an earlier read, which was out of date by then. " +
+			"Nothing in the statement checks that."
 	case stuck:
 		p.Why = "A buyer waits for a lock that is never released and has no TTL."
 	default:

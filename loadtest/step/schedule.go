@@ -83,7 +83,8 @@ func parseSchedule(name string) (strategy string, p plan, err error) {
 		p.Units, err = strconv.ParseInt(parts[2][1:], 10, 64)
 	}
 	if parts == nil || err != nil || p.Units < 1 || p.Units > maxUnits || len(parts[3]) > maxActs {
-		return "", p, fmt.Errorf("%w: %.80q: want a strategy and letters, such as none:ABab, of A, a, xa, ta and wa, for up to %d units such as none*2:ab", ErrSchedule, name, maxUnits)
+		return "", p, fmt.Errorf("%w: %.80q: want a strategy and letters, such as none:ABab, of A, a, xa, ta and wa, "+
+			"for up to %d units such as none*2:ab", ErrSchedule, name, maxUnits)
 	}
 	for _, letters := range actRule.FindAllString(parts[3], -1) {
 		kind, letter := letters[0], letters[len(letters)-1:]

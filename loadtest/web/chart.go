@@ -73,7 +73,8 @@ func (p picture) draw(language string) []drawing {
 		wide.Right = 450
 	}
 	wide.NamesX = wide.Right + 46
-	narrow := drawing{picture: p, Class: "narrow", Width: 360, Height: 350 + 38*len(p.Curves), Left: 50, Top: 76, Right: 346, Bottom: 280, NamesX: 44}
+	narrow := drawing{picture: p, Class: "narrow", Width: 360, Height: 350 + 38*len(p.Curves), Left: 50, Top: 76,
+		Right: 346, Bottom: 280, NamesX: 44}
 	wide.scale(language)
 	wide.label()
 	narrow.scale(language)
@@ -207,7 +208,8 @@ func compared(r result.Report, language string) (all [][]drawing) {
 	answers := picture{Title: lang.Text(language, "Answers over time"), Across: since, Down: lang.Text(language, "answers per second")}
 	grow := picture{Title: lang.Text(language, "Waits over time"), Across: since, Down: lang.Text(language, "milliseconds until the answer")}
 	for _, s := range r.Strategies {
-		wait := curve{Name: s.Name, Wrong: !s.Designed, Said: fmt.Sprintf("p50 %s, p95 %s", result.Milliseconds(s.LatencyMS.P50), result.Milliseconds(s.LatencyMS.P95))}
+		wait := curve{Name: s.Name, Wrong: !s.Designed,
+			Said: fmt.Sprintf("p50 %s, p95 %s", result.Milliseconds(s.LatencyMS.P50), result.Milliseconds(s.LatencyMS.P95))}
 		for i, ms := range s.Waits {
 			wait.Points = append(wait.Points, point{float64(5 * i), ms / 1000})
 		}
@@ -230,7 +232,8 @@ func compared(r result.Report, language string) (all [][]drawing) {
 // stockBesideOrders shows whether the stock column follows the orders; nothing if the shop reports no
 // steps, or if too few of the units were sold to be seen.
 func stockBesideOrders(s result.Strategy, language string) []drawing {
-	orders := curve{Name: lang.Text(language, "in orders"), Said: lang.Text(language, "%s units sold", humanize.Comma(s.UnitsSold)), Wrong: s.Oversold > 0, Points: []point{{}}}
+	orders := curve{Name: lang.Text(language, "in orders"), Wrong: s.Oversold > 0, Points: []point{{}},
+		Said: lang.Text(language, "%s units sold", humanize.Comma(s.UnitsSold))}
 	column := curve{
 		Name: lang.Text(language, "available"), Said: lang.Text(language, "%s left, says the stock column", humanize.Comma(s.StockLeft)),
 		Points: []point{{0, float64(s.Supplied)}},

@@ -214,7 +214,8 @@ func sentence(all []crowd.Request, pair []int, language string) string {
 	for _, r := range all {
 		if r.Accepted && r.Wrote == nil {
 			if read[r.Seen]++; read[r.Seen] > 1 {
-				return lang.Text(language, "Several accepted requests read %s, but none wrote back what it computed from that: the database subtracted for each.",
+				return lang.Text(language,
+					"Several accepted requests read %s, but none wrote back what it computed from that: the database subtracted for each.",
 					humanize.Comma(r.Seen))
 			}
 		}

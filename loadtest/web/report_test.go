@@ -97,7 +97,8 @@ func reports() map[string]result.Report {
 		many.Strategies = append(many.Strategies, s)
 	}
 	nothing := example()
-	nothing.Strategies = []result.Strategy{{Strategy: shopclient.Strategy{Name: "idle", Lesson: "Nobody came."}, Judgement: result.Judgement{Verdict: result.Correct}}}
+	nothing.Strategies = []result.Strategy{{Strategy: shopclient.Strategy{Name: "idle", Lesson: "Nobody came."},
+		Judgement: result.Judgement{Verdict: result.Correct}}}
 	return map[string]result.Report{
 		"example": example(), "hostile": hostile, "huge numbers": huge, "16 strategies": many, "no orders": nothing, "empty": {},
 	}
@@ -120,7 +121,8 @@ func TestWrite_needs_nothing(t *testing.T) {
 				if n.Data == "svg" && attribute(n, "role") == "img" && attribute(n, "aria-label") == "" {
 					t.Error("a picture without a name")
 				}
-				if x, width := percentage(t, attribute(n, "x")), percentage(t, attribute(n, "width")); n.Data == "rect" && (x < 0 || width < 0 || x+width > 100.4) {
+				x, width := percentage(t, attribute(n, "x")), percentage(t, attribute(n, "width"))
+				if n.Data == "rect" && (x < 0 || width < 0 || x+width > 100.4) {
 					t.Errorf("%s: x %v, width %v, want them within 100", attribute(n, "class"), x, width)
 				}
 				if n.Data == "style" {
@@ -185,9 +187,11 @@ func TestWrite_says(t *testing.T) {
 		"Sold 431 units of 100: 331 of them cannot be delivered.",
 		"none 431 331 0 569 0 1,885 212 408 499",
 		"redis 100 0 0 900 0 1,400 9.4 708 12,345", "stock column: 88 left",
-		"buyer-17 and buyer-18 both read 100 and both wrote 99", "▶ buyer-17 instance 1, read 100, wrote 99", "buyer-3 instance 3, read 0, was refused",
+		"buyer-17 and buyer-18 both read 100 and both wrote 99", "▶ buyer-17 instance 1, read 100, wrote 99",
+		"buyer-3 instance 3, read 0, was refused",
 		"none: Two orders, one unit subtracted", "buyer-18, instance 2", "reads stock 100", "writes stock 99",
-		"Units sold over time", "100 supplied", "none 431 sold, oversold by 331", "none: The stock column beside the orders", "88 left, says the stock column",
+		"Units sold over time", "100 supplied", "none 431 sold, oversold by 331",
+		"none: The stock column beside the orders", "88 left, says the stock column",
 		"No two accepted requests among these read the same stock.", "buyer-2 read 99, and the database subtracted the unit",
 		"a note & more", "buyers retried 7 times, with the same key", "940 without a definite answer: no answer in time",
 		"Database SQLite 3.50.1; SQLite, embedded", "Redis Redis 8.0.2; Redis at cache:6379", "CPU Some Processor",
@@ -231,7 +235,8 @@ func TestWritePicture(t *testing.T) {
 				}
 			}
 		}
-		for _, want := range []string{`fill="#ffffff"`, "100 supplied", ">none<", "431 sold, oversold by 331", "seconds since all buyers were released"} {
+		for _, want := range []string{`fill="#ffffff"`, "100 supplied", ">none<", "431 sold, oversold by 331",
+			"seconds since all buyers were released"} {
 			if name == "example" && !strings.Contains(text, want) {
 				t.Errorf("want %s in\n%s", want, text)
 			}
@@ -260,7 +265,8 @@ func TestPicture_labels(t *testing.T) {
 func TestPicture_goes_on(t *testing.T) {
 	t.Parallel()
 	for slow, want := range map[float64]string{4: "", 30: ", ends at 30s"} {
-		p := picture{Curves: []curve{{Points: []point{{0, 0}, {1, 7}}}, {Points: []point{{0, 0}, {2, 7}}}, {Points: []point{{0, 0}, {1, 1}, {slow, 7}}}}}
+		p := picture{Curves: []curve{{Points: []point{{0, 0}, {1, 7}}}, {Points: []point{{0, 0}, {2, 7}}},
+			{Points: []point{{0, 0}, {1, 1}, {slow, 7}}}}}
 		wide := p.draw("en")[0]
 		if got := wide.Lines[0].Said + wide.Lines[1].Said + wide.Lines[2].Said; got != want {
 			t.Errorf("up to %v s: got %q, want %q", slow, got, want)

@@ -174,7 +174,8 @@ func (s *server) home(*http.Request) (any, error) {
 		}
 		place := slices.Index(wanted, strategy.Name)
 		why, _ := s.lab.Unraced(strategy.Name)
-		groups[title] = append(groups[title], option{strategy, place >= 0 && place < 5, place >= 0 && strategy.Available, cmp.Or(strategy.Reason, why)})
+		groups[title] = append(groups[title], option{strategy, place >= 0 && place < 5, place >= 0 && strategy.Available,
+			cmp.Or(strategy.Reason, why)})
 	}
 	return page("home.html", "en", map[string]any{"Groups": groups, "Defaults": s.lab.Defaults, "Lessons": s.lab.Lessons})
 }

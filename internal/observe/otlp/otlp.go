@@ -36,7 +36,8 @@ func Exporter(ctx context.Context) (trace.SpanExporter, error) {
 	// otlptracehttp would read localhost:4318 as a scheme and a path, and only log that nothing arrives.
 	u, err := url.Parse(os.Getenv(variable))
 	if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" {
-		return nil, fmt.Errorf("traces: %s: want a URL with its scheme, such as http://localhost:4318", cmp.Or(variable, "OTEL_EXPORTER_OTLP_ENDPOINT"))
+		return nil, fmt.Errorf("traces: %s: want a URL with its scheme, such as http://localhost:4318",
+			cmp.Or(variable, "OTEL_EXPORTER_OTLP_ENDPOINT"))
 	}
 	return otlptracehttp.New(ctx)
 }
