@@ -33,7 +33,8 @@ func TestRun_embedded(t *testing.T) {
 	dir := t.TempDir()
 	file, page := filepath.Join(dir, "report.json"), filepath.Join(dir, "report.html")
 	picture, figures := filepath.Join(dir, "picture.svg"), filepath.Join(dir, "report.csv")
-	code, stdout, stderr := start(t, "--buyers", "60", "--stock", "6", "--think", "10ms", "--json", file, "--html", page, "--svg", picture, "--csv", figures)
+	code, stdout, stderr := start(t, "--buyers", "60", "--stock", "6", "--think", "10ms", "--json", file, "--html", page,
+		"--svg", picture, "--csv", figures)
 	if code != 0 {
 		t.Fatalf("exit code: got %d, want 0; stderr:\n%s", code, stderr.String())
 	}
@@ -59,7 +60,8 @@ func TestRun_embedded(t *testing.T) {
 	if diff := cmp.Diff([]string{"oversold", "oversold", "correct"}, verdicts); diff != "" {
 		t.Errorf("verdicts (-want +got):\n%s\n%s", diff, stdout.String())
 	}
-	for _, want := range []string{"60 buyers each want one of 6 units", "3 shop instances", "10ms", "SQLite, embedded", "As expected, redis was correct."} {
+	for _, want := range []string{"60 buyers each want one of 6 units", "3 shop instances", "10ms", "SQLite, embedded",
+		"As expected, redis was correct."} {
 		if !stdout.Has(want) {
 			t.Errorf("stdout: want %q in\n%s", want, stdout.String())
 		}
@@ -69,7 +71,8 @@ func TestRun_embedded(t *testing.T) {
 	}
 	wantShape(t, picture, "../docs/oversell.svg", `<title>(\w+): .* sold, (oversold|correct)`)
 	text, err := os.ReadFile(figures)
-	if err != nil || !strings.HasPrefix(string(text), "strategy,designed,verdict,supplied,") || !strings.Contains(string(text), "\nredis,true,correct,6,6,6,0,0,0,6,54,0,") {
+	if err != nil || !strings.HasPrefix(string(text), "strategy,designed,verdict,supplied,") ||
+		!strings.Contains(string(text), "\nredis,true,correct,6,6,6,0,0,0,6,54,0,") {
 		t.Errorf("CSV: %v, got\n%s", err, text)
 	}
 	table := filepath.Join(dir, "table.txt")
@@ -179,9 +182,9 @@ func parseReport(t *testing.T, text string) result.Report {
 	return r
 }
 
-// A shop sells to every buyer. The exit code is 1 if the shop promises to be correct, and 0 if it is wrong on purpose. A
-// shop whose orders expire before they are counted is not judged: their units are for sale again. With --json - only the
-// JSON is on stdout.
+// A shop sells to every buyer. The exit code is 1 if the shop promises to be correct, and 0 if it is
+// wrong on purpose. A shop whose orders expire before they are counted is not judged: their units are
+// for sale again. With --json - only the JSON is on stdout.
 func TestRun_target(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
@@ -251,7 +254,8 @@ func TestRun_usage(t *testing.T) {
 			t.Parallel()
 			code, stdout, stderr := start(t, tt.args...)
 			if code != app.ExitUsage || !stderr.Has(tt.want) || stdout.String() != "" {
-				t.Errorf("got exit code %d, want %d, on stdout nothing and on stderr %q:\n%s\n%s", code, app.ExitUsage, tt.want, stdout.String(), stderr.String())
+				t.Errorf("got exit code %d, want %d, on stdout nothing and on stderr %q:\n%s\n%s",
+					code, app.ExitUsage, tt.want, stdout.String(), stderr.String())
 			}
 		})
 	}

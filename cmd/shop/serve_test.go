@@ -66,7 +66,9 @@ func TestServe_terminated(t *testing.T) {
 	body, rest := io.Pipe() // of an order that is half sent
 	r, err := http.NewRequestWithContext(t.Context(), http.MethodPost, s.url+"/v1/orders", body)
 	testserver.Must(t, err)
-	r.Header = http.Header{"Content-Type": {"application/json"}, "Idempotency-Key": {"key-1"}, "Authorization": {"Bearer " + bearer(s.shown(t, "TOKEN="))}}
+	r.Header = http.Header{
+		"Content-Type": {"application/json"}, "Idempotency-Key": {"key-1"}, "Authorization": {"Bearer " + bearer(s.shown(t, "TOKEN="))},
+	}
 	order := make(chan int, 1)
 	go func() {
 		status := 0

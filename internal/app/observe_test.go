@@ -120,7 +120,8 @@ func trade(t *testing.T, shop *app.Shop, round int) {
 	call(t, http.MethodPost, cancelled+"/cancel", "").Want(t, http.StatusOK)
 	call(t, http.MethodPost, cancelled+"/pay", "").Want(t, http.StatusConflict)
 	contract.Operator().Send(http.MethodPost, "http://"+shop.OperatorAddr()+strings.TrimPrefix(cancelled, shop.URL())+"/pay",
-		`{"payment_id":"`+key("pi")+`","amount":{"minor":1250,"currency":"EUR"}}`, "Authorization: Bearer "+paymentsToken, asJSON).Want(t, http.StatusConflict)
+		`{"payment_id":"`+key("pi")+`","amount":{"minor":1250,"currency":"EUR"}}`, "Authorization: Bearer "+paymentsToken,
+		asJSON).Want(t, http.StatusConflict)
 	call(t, http.MethodPost, shop.URL()+"/v1/orders", `{"lines":[{"sku":"rare","quantity":2}]}`,
 		"Content-Type: application/json", "Idempotency-Key: "+key("refused")).Want(t, http.StatusConflict)
 }

@@ -98,6 +98,70 @@ func TestPeer_cancelled(t *testing.T) {
 	}
 }
 
+// fake is a peer of one slot that misbehaves on demand.
+type fake struct {
+	slot   chan struct{}
+	open   bool  // lets all in
+	forget int   // the turn after which the slot is never freed
+	broken error // of every release
+
+	turns int // guarded by the slot
+}
+
+func (f *fake) acquire(ctx context.Context, _ string) (func() error, error) {
+	if f.open {
+		return func() error { return nil }, nil
+	}
+	select {
+	case f.slot <- struct{}{}:
+	case <-ctx.Done():
+		return nil, errors.New("gave up")
+	}
+	time.Sleep(time.Millisecond)
+	return func() error {
+		if f.turns++; f.turns != f.forget {
+			<-f.slot
+		}
+		return f.broken
+	}, nil
+}
+
+func (f *fake) close() error { return nil }
+
+// A lock does 500 turns of 2 ms in a second. What one does wrong is found out, and a hang ends when the library is
+// cancelled.
+func TestLoad_run(t *testing.T) {
+	for _, c := range []struct {
+		name  string
+		fake  fake
+		check func(round) bool
+	}{
+		{"a lock", fake{}, func(r round) bool {
+			return verdict([]round{r}) == right && r.perSecond == 500 && r.longest >= 2*time.Millisecond &&
+				r.gap.Round(100*time.Microsecond) == time.Millisecond
+		}},
+		{"lets two in", fake{open: true}, func(r round) bool { return r.overlaps > 0 }},
+		{"hangs", fake{forget: 20}, func(r round) bool {
+			return errors.Is(r.err, errHung) && r.perSecond == 0 && r.longest >= patience-time.Second
+		}},
+		{"hangs at once", fake{forget: 1}, func(r round) bool { return errors.Is(r.err, errHung) }},
+		{"fails", fake{broken: errors.New("no luck")}, func(r round) bool { return r.perSecond == 0 && r.err != nil }},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				f := c.fake
+				f.slot = make(chan struct{}, 1)
+				p := peer{name: "fake", open: func(string) (client, error) { return client{acquire: f.acquire, close: f.close}, nil }}
+				l := load{clients: 2, goroutines: 3, keys: 1, hold: time.Millisecond}
+				r, err := l.run(t.Context(), p, "", "key", time.Second)
+				if err != nil || !c.check(r) {
+					t.Errorf("got %+v, %v", r, err)
+				}
+			})
+		})
+	}
+}
+
 // What went wrong in any round is shown, a round in which a peer hung does not make it look slower, and raw is no
 // library that others are compared with.
 func TestResult_print(t *testing.T) {

@@ -39,8 +39,8 @@ func newPlayer(t *testing.T, on shops.Servers) *Player {
 }
 
 // "A schedule ends the same way every time. The table Lessons has one for each wrong strategy, in which it fails, and a
-// right strategy that passes in it." What docs/lessons.md shows is compared with the same plays. The question of a lesson is
-// about the step that comes next.
+// right strategy that passes in it." What docs/lessons.md shows is compared with the same plays. The
+// question of a lesson is about the step that comes next.
 func TestCommand_all(t *testing.T) {
 	t.Parallel()
 	player := newPlayer(t, shops.Servers{})
@@ -55,8 +55,9 @@ func TestCommand_all(t *testing.T) {
 		t.Fatalf("%v in\n%s", err, printed.String())
 	}
 	asked := map[string]string{
-		"none": "A sql UPDATE skus ", "mutex": "B lock sku:", "setnx-expire": "B redis SETNX ", "setex": "B redis PSETEX ", "blind-del": "A redis DEL ",
-		"get-then-del": "A redis DEL ", "short-lease": "A sql UPDATE skus ", "release-before-commit": "B lock sku:", "read-before-lock": "A lock sku:",
+		"none": "A sql UPDATE skus ", "mutex": "B lock sku:", "setnx-expire": "B redis SETNX ", "setex": "B redis PSETEX ",
+		"blind-del": "A redis DEL ", "get-then-del": "A redis DEL ", "short-lease": "A sql UPDATE skus ",
+		"release-before-commit": "B lock sku:", "read-before-lock": "A lock sku:",
 		"slow-work": "B redis SET ", "try-once": "B redis SET ", "reentrant": "A redis SET ", "reentrant-count": "A redis HINCRBY ",
 		"mysql-lock-ownerless": "B sql INSERT INTO wrong_locks ", "redlock-unguarded": "A sql UPDATE skus ",
 		"pre-deduct": "B redis EVAL take-units ", "pre-deduct-only": "B redis EVAL take-units ", "late-payment": "B sql SELECT ",
@@ -72,14 +73,16 @@ func TestCommand_all(t *testing.T) {
 		then, err := player.Position(t.Context(), strategy+":"+strings.Join(l.wrong.Acts[:l.Ask], ""))
 		turn := l.wrong.Acts[l.Ask]
 		i := slices.IndexFunc(then.Buyers, func(b Buyer) bool { return b.Name == turn })
-		if err != nil || i < 0 || l.Right >= len(l.Options) || asked[l.Name] == "" || !strings.HasPrefix(turn+" "+then.Buyers[i].Next, asked[l.Name]) {
+		if err != nil || i < 0 || l.Right >= len(l.Options) || asked[l.Name] == "" ||
+			!strings.HasPrefix(turn+" "+then.Buyers[i].Next, asked[l.Name]) {
 			t.Errorf("%s: %v, the question is before %s of %+v, want before %q, the step of asked", l.Name, err, turn, then.Buyers, asked[l.Name])
 		}
 	}
 	compareLessons(t, printed.String(), whole.String(), 2*len(chosen))
 }
 
-// Strategies that need a server of their own, on real servers: each survives all schedules, and what it stores is shown as text.
+// Strategies that need a server of their own, on real servers: each survives all schedules, and what it
+// stores is shown as text.
 func TestCommand_servers(t *testing.T) {
 	testserver.NotUnderRace(t)
 	player := newPlayer(t, shops.Servers{MySQL: testserver.MySQL(t), ZooKeeper: testserver.ZooKeeper(t)})
@@ -102,8 +105,8 @@ func TestCommand_servers(t *testing.T) {
 	}
 }
 
-// Strategies that MySQL alone can play: the numbers are the same each time, and the lesson ends as it should. "Retries are off
-// while a schedule is played, so that it always ends the same way."
+// Strategies that MySQL alone can play: the numbers are the same each time, and the lesson ends as it should. "Retries
+// are off while a schedule is played, so that it always ends the same way."
 func TestCommand_isolation(t *testing.T) {
 	testserver.NotUnderRace(t)
 	on := shops.Servers{MySQL: testserver.MySQL(t)}
@@ -128,8 +131,8 @@ func TestCommand_isolation(t *testing.T) {
 	}
 }
 
-// docs/lessons.md: "If the lease of a batch of `lanes` has run out, and another instance has sold the SKU meanwhile, the
-// batch sells what is left without a lease, and so without a fence: the row that the batch locks decides."
+// docs/lessons.md: "If the lease of a batch of `lanes` has run out, and another instance has sold the SKU meanwhile,
+// the batch sells what is left without a lease, and so without a fence: the row that the batch locks decides."
 func TestCommand_withoutLease(t *testing.T) {
 	testserver.NotUnderRace(t)
 	player := newPlayer(t, shops.Servers{MySQL: testserver.MySQL(t)})
@@ -192,7 +195,8 @@ func TestLessons(t *testing.T) {
 		}
 	}
 	for name, want := range map[string]string{
-		"nonsense:ab": "is not one of", "zookeeper:ab": "needs a ZooKeeper", "none:aA": "cannot do that", "none": "want a strategy and letters", "none*9:ab": "up to 2 units",
+		"nonsense:ab": "is not one of", "zookeeper:ab": "needs a ZooKeeper", "none:aA": "cannot do that",
+		"none": "want a strategy and letters", "none*9:ab": "up to 2 units",
 	} {
 		if _, err := player.Play(t.Context(), name); !errors.Is(err, ErrSchedule) || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: got %v, want %v with %q", name, err, ErrSchedule, want)
@@ -310,7 +314,8 @@ func TestPlayer_Position_lock(t *testing.T) {
 				believes += b.Name
 			}
 		}
-		if strings.Join(is.Holders, "") != want.holder || (is.Owner == "") != want.free || (is.TTL == 0) != (want.free || want.endless) || believes != want.believes {
+		if strings.Join(is.Holders, "") != want.holder || (is.Owner == "") != want.free ||
+			(is.TTL == 0) != (want.free || want.endless) || believes != want.believes {
 			t.Errorf("%s: got %+v, and %q believes it has the lock; want %+v", name, is, believes, want)
 		}
 	}
@@ -345,7 +350,8 @@ func TestOutput_whole(t *testing.T) {
 	t.Parallel()
 	at := func(ms float64) time.Duration { return time.Duration(ms * float64(time.Millisecond)) }
 	play := Position{
-		Schedule: "get-then-del*2:AtaBab", Units: 2, Sold: 3, Wrong: 5, Why: "A sent its DEL late.", Remedy: "redis compares and deletes in one script.",
+		Schedule: "get-then-del*2:AtaBab", Units: 2, Sold: 3, Wrong: 5, Why: "A sent its DEL late.",
+		Remedy: "redis compares and deletes in one script.",
 		Buyers: []Buyer{{Name: "A", Instance: 1, State: Waits}, {Name: "B", Instance: 2, State: Done, Answer: "201: order placed"}},
 		Events: []Event{
 			{At: at(0.7), Actor: "A", Kind: HTTP, Text: "POST /v1/orders", Noise: true},

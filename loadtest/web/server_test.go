@@ -58,7 +58,8 @@ func newLab(change ...func(*Lab)) Lab {
 // ownShops gives a lab what only shops of its own have.
 func ownShops(lab *Lab) {
 	lab.Lessons = []step.Lesson{{
-		Name: "none", Title: "No <lock>", Schedule: "none:AB", Ask: 1, Question: "Who gets it?", Options: []step.Option{{Text: "A"}, {Text: "both"}}, Right: 1,
+		Name: "none", Title: "No <lock>", Schedule: "none:AB", Ask: 1, Question: "Who gets it?",
+		Options: []step.Option{{Text: "A"}, {Text: "both"}}, Right: 1,
 		Why: "Both have read 1.", Remedy: "redis", Fix: "B waits.",
 	}}
 }
@@ -247,7 +248,8 @@ func TestServer_home(t *testing.T) {
 	t.Parallel()
 	_, home := open(t, newLab()).ask(t, http.MethodGet, "/", "")
 	for _, want := range []string{
-		`value="77"`, `value="2.5"`, `data-lesson="A &lt;lease&gt;."`, `id="off-zookeeper">zookeeper – <span>it needs a ZooKeeper`, `disabled aria-describedby="off-zookeeper"`,
+		`value="77"`, `value="2.5"`, `data-lesson="A &lt;lease&gt;."`,
+		`id="off-zookeeper">zookeeper – <span>it needs a ZooKeeper`, `disabled aria-describedby="off-zookeeper"`,
 	} {
 		if !strings.Contains(home, want) {
 			t.Errorf("want %s in\n%s", want, home)
@@ -390,7 +392,8 @@ func TestServer_explore(t *testing.T) {
 	if got := <-told; !strings.Contains(got, `"strategy":"redis"`) {
 		t.Errorf("got %s, want the outcome of the schedules of redis", got)
 	}
-	if _, got := s.ask(t, http.MethodPost, "/explore", `{"strategy":"redis","units":1}`); strings.Contains(got, "\n") || !strings.Contains(got, `"found"`) {
+	if _, got := s.ask(t, http.MethodPost, "/explore", `{"strategy":"redis","units":1}`); strings.Contains(got, "\n") ||
+		!strings.Contains(got, `"found"`) {
 		t.Errorf("again: got %s, want the kept outcome alone", got)
 	}
 	for body, want := range map[string]int{`{"strategy":"none","units":3}`: 422, `{"strategie":"none"}`: 400} {
@@ -404,8 +407,8 @@ func TestServer_explore(t *testing.T) {
 	s.finish(t)
 }
 
-// A lesson is played once, whoever asks for it. "All lessons [are played] before they are asked for". One that failed is played
-// again.
+// A lesson is played once, whoever asks for it. "All lessons [are played] before they are asked for".
+// One that failed is played again.
 func TestServer_lesson(t *testing.T) {
 	t.Parallel()
 	var plays []string
@@ -426,7 +429,8 @@ func TestServer_lesson(t *testing.T) {
 	}{
 		{"none", 200, `"mistake":[{"schedule":"none:"`}, {"watch", 422, "it needs a ZooKeeper"}, {"nonsense", 404, "no such lesson"},
 	} {
-		if status, body := s.ask(t, http.MethodPost, "/lesson", `{"name":"`+tt.name+`"}`); status != tt.status || !strings.Contains(body, tt.want) {
+		if status, body := s.ask(t, http.MethodPost, "/lesson", `{"name":"`+tt.name+`"}`); status != tt.status ||
+			!strings.Contains(body, tt.want) {
 			t.Errorf("%s: got %d %s, want %d and %s", tt.name, status, body, tt.status, tt.want)
 		}
 	}
@@ -438,7 +442,8 @@ func TestServer_lesson(t *testing.T) {
 	}
 }
 
-// A failover shows each receipt beside its row, or that there is no row. Before it starts, it says if something is missing.
+// A failover shows each receipt beside its row, or that there is no row. Before it starts, it says if
+// something is missing.
 func TestServer_failover(t *testing.T) {
 	t.Parallel()
 	receipt := func(id, row string) faults.Receipt {
@@ -465,7 +470,8 @@ func TestServer_failover(t *testing.T) {
 	}
 	for _, want := range []string{
 		"asynchronous replica", `<dd class="bad">1</dd>`, "1.5 s", "<code>00000000000a</code></th><td>1 &lt;deep&gt;</td><td>1 &lt;deep&gt;</td>",
-		`<code>00000000000b</code></th><td>1 &lt;deep&gt;</td><td class="word bad">no row</td>`, `class="over" x="75.00%" y="6" height="24" width="25.00%"`,
+		`<code>00000000000b</code></th><td>1 &lt;deep&gt;</td><td class="word bad">no row</td>`,
+		`class="over" x="75.00%" y="6" height="24" width="25.00%"`,
 	} {
 		if !strings.Contains(shown.HTML, want) {
 			t.Errorf("want %s in\n%s", want, shown.HTML)

@@ -30,7 +30,8 @@ func (o Overlay) Edit(file, from, to string) error {
 	return nil
 }
 
-// Write writes the changed copies and the list of them into a folder. It returns the list's name, for go build -overlay.
+// Write writes the changed copies and the list of them into a folder. It returns the list's name, for
+// go build -overlay.
 func (o Overlay) Write(dir string) (list string, err error) {
 	replace := make(map[string]string)
 	for file, text := range o {
