@@ -461,6 +461,35 @@ func TestLocker_AcquireAll_held(t *testing.T) {
 	})
 }
 
+// heldLast answers a request for b when the other requests have been answered. Answered first, a held key would end the
+// requests for the keys after it, so that there would be nothing to give back.
+type heldLast struct{ lock.Backend }
+
+func (h heldLast) Acquire(ctx context.Context, c lock.Claim) (lock.Grant, error) {
+	if c.Key == "b" {
+		synctest.Wait()
+	}
+	return h.Backend.Acquire(ctx, c)
+}
+
+// "All or none": an AcquireAll that fails keeps no key.
+func TestLocker_AcquireAll_none(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		store := lock.NewMemory()
+		other := newLocker(t, store, lock.Options{})
+		mustAcquire(t, other, "b")
+		locker := newLocker(t, heldLast{store}, lock.Options{MaxWait: 200 * time.Millisecond})
+		if _, err := locker.AcquireAll(t.Context(), "a", "b", "c"); !errors.Is(err, lock.ErrTimeout) {
+			t.Errorf("got %v, want ErrTimeout", err)
+		}
+		for _, key := range []string{"a", "c"} {
+			if _, err := other.TryAcquire(t.Context(), key); err != nil {
+				t.Errorf("%s: %v", key, err)
+			}
+		}
+	})
+}
+
 // AcquireWith "waits for the lease of a key, as Acquire does, and then takes the leases of those other keys that are free";
 // "it holds no key while it waits for another".
 func TestLocker_AcquireWith(t *testing.T) {

@@ -5,9 +5,10 @@
 //
 //	fresh SKUs -> traffic -> fault -> healed -> each shop sells again -> last answers -> books -> checks
 //
-// run.go runs a history. faults.go has the faults, controls.txt the mistakes that the suite must catch, report.go the
-// reports, and failover.go shows what asynchronous replication loses. In the folders, system starts shops, servers and the
-// network between them, traffic sends the requests of the clients, history records a run, and checks checks the promises.
+// run.go runs a history. faults.go has the faults, controls.go and the patches in controls have the mistakes that the suite
+// must catch, report.go has the reports, and failover.go shows what asynchronous replication loses. In the folders, system
+// starts shops, servers and the network between them, traffic sends the requests of the clients, history records a run, and
+// checks checks the promises.
 package faults
 
 import (
@@ -46,7 +47,7 @@ type Command struct {
 // About stands above the flags in the help.
 const About = `Breaks a shop of three instances while clients buy, pay, cancel, let orders expire and repeat requests. Then it checks that no acknowledged order is lost, no unit is sold twice, and no buyer is refused while units are available.
 
-'faults list' lists the faults, the checks and the controls. 'faults controls' proves that the checks find mistakes: each control is a mistake that is built into the shop, its clients or its database. 'faults kill-primary' kills the primary of a MySQL group and of a MySQL with an asynchronous replica, in containers, and shows the buyers' receipts beside the rows of the new primary.`
+'faults list' lists the faults, the checks and the controls. 'faults controls' proves that the checks find mistakes: each control is a mistake that is built into the shop or its database. 'faults kill-primary' kills the primary of a MySQL group and of a MySQL with an asynchronous replica, in containers, and shows the buyers' receipts beside the rows of the new primary.`
 
 // Footer stands below the flags in the help.
 func (Command) Footer() string {

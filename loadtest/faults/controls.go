@@ -1,13 +1,17 @@
 package faults
 
 import (
+	"bytes"
 	"cmp"
 	"context"
-	_ "embed"
+	"embed"
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
+	"net/mail"
 	"os/exec"
+	"path"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -22,47 +26,52 @@ import (
 // tries is the number of histories in which a control must be found.
 const tries = 200
 
-// control is a mistake that the suite must catch: in the shop, in its clients, or in the database behind it.
+// control is a mistake that the suite must catch: in the shop, or in the database behind it.
 type control struct {
 	name  string
 	on    system.Kind // the servers
 	fault string      // the fault under which the mistake shows
 	about string
-	edits edits // of the shop's source; nil: the mistake is not in the shop
+	patch string // of the shop's source; empty: the mistake is in the database
 }
-
-// edits are changes of source files. Each old text occurs exactly once in its file.
-type edits []edit
-
-type edit struct{ file, old, new string }
-
-// keyForgotten is a control that needs more than its edits: the clients make the mistake.
-const keyForgotten = "retry-without-key"
 
 // timed are controls that only a check of a time finds, which a slow machine also breaks.
 var timed = []string{ //nolint:gochecknoglobals // a table
 	"leases-depended-on", "locked-row-awaited", "gap-awaited", "idle-transaction-kept", "migration-waits",
 }
 
-//go:embed controls.txt
-var controlsText string
+// patches has a mistake in each file. Above the patch, the file has a header: the mistake, the servers, and the fault.
+//
+//go:embed controls/*.patch
+var patches embed.FS
 
-// allControls returns the controls of controls.txt. Adding a control is adding a paragraph.
-func allControls() (all []control) {
-	for paragraph := range strings.SplitSeq(strings.TrimSpace(controlsText), "\n\n") {
-		parts := strings.Split(paragraph, "\n@ ")
-		title, about, _ := strings.Cut(parts[0], "\n")
-		if strings.HasPrefix(title, "#") {
-			continue
+// movableClock shifts time.Now by an environment variable. The monotonic clock, which measures durations, stays.
+//
+//go:embed movable-clock.patch
+var movableClock string
+
+// allControls returns the controls. Adding a control is adding a patch.
+func allControls() []control {
+	all := []control{
+		{name: "asynchronous-replica", on: system.Replica, fault: "replica-promoted",
+			about: "an asynchronous replica takes over from a killed MySQL"},
+		{name: "commits-not-flushed", on: system.MySQL, fault: "mysql-killed-unflushed",
+			about: "MySQL acknowledges commits before they are on disk, and is killed"},
+	}
+	files, _ := fs.Glob(patches, "controls/*") // an error means a wrong pattern
+	for _, file := range files {
+		text, err := patches.ReadFile(file)
+		if err != nil {
+			panic(err)
 		}
-		words := strings.Fields(title)
-		c := control{name: words[0], on: system.Kind(words[1]), fault: words[2], about: about}
-		for _, part := range parts[1:] {
-			file, texts, _ := strings.Cut(part, "\n-")
-			before, after, _ := strings.Cut(texts, "\n+")
-			c.edits = append(c.edits, edit{file, strings.ReplaceAll(before, "\n-", "\n"), strings.ReplaceAll(after, "\n+", "\n")})
+		patch, err := mail.ReadMessage(bytes.NewReader(text))
+		if err != nil {
+			panic(fmt.Errorf("%s: %w", file, err))
 		}
-		all = append(all, c)
+		all = append(all, control{
+			name: strings.TrimSuffix(path.Base(file), ".patch"), on: system.Kind(patch.Header.Get("Servers")),
+			fault: patch.Header.Get("Fault"), about: patch.Header.Get("Mistake"), patch: string(text),
+		})
 	}
 	return all
 }
@@ -133,29 +142,17 @@ func (c *Command) find(ctx context.Context, progress func(string), wrong control
 	return "", nil
 }
 
-// movableClock shifts time.Now by an environment variable. The monotonic clock, which measures durations, stays.
-func movableClock() edits {
-	const now, local = "func Now() Time {\n\tsec, nsec, mono := runtimeNow()\n", "func initLocal() {\n"
-	const read = "var ahead = func() int64 {\n\ttext, _ := syscall.Getenv(\"" + system.ClockVariable + "\")\n\tn, _ := atoi(text)\n\treturn int64(n)\n}()\n\n"
-	return edits{{"time/time.go", now, now + "\tsec += ahead\n"}, {"time/zoneinfo_unix.go", local, read + local}}
-}
-
-// change returns the changed text of each source file that the edits are about.
-func change(ctx context.Context, changes edits) (overlay.Overlay, error) {
+// sources returns the changed source files: the shop's with the mistake in a patch, and Go's if clocks must be movable.
+func sources(ctx context.Context, patch string, clocksApart bool) (overlay.Overlay, error) {
 	found, err := exec.CommandContext(ctx, "go", "env", "GOMOD", "GOROOT").Output()
 	if err != nil {
 		return nil, fmt.Errorf("find the sources: %w", err)
 	}
 	module, goroot, _ := strings.Cut(strings.TrimSpace(string(found)), "\n")
 	changed := overlay.Overlay{}
-	for _, e := range changes {
-		file := filepath.Join(filepath.Dir(module), e.file)
-		if strings.HasPrefix(e.file, "time/") {
-			file = filepath.Join(goroot, "src", e.file)
-		}
-		if err := changed.Edit(file, e.old, e.new); err != nil {
-			return nil, err
-		}
+	err = changed.Apply(filepath.Dir(module), patch)
+	if err == nil && clocksApart {
+		err = changed.Apply(filepath.Join(goroot, "src"), movableClock)
 	}
-	return changed, nil
+	return changed, err
 }

@@ -18,6 +18,7 @@ import (
 	"go.uber.org/goleak"
 
 	"example.com/shop/internal/testserver"
+	"example.com/shop/internal/testserver/overlay"
 	"example.com/shop/loadtest/faults/checks"
 	"example.com/shop/loadtest/faults/system"
 )
@@ -121,27 +122,41 @@ func TestCommand_controlNotFound(t *testing.T) {
 	}
 }
 
-// Each control changes the source as it is today, in a way that compiles, and is found under a fault that there is.
+// Each control's patch applies to the source as it is today, in a way that compiles, and its fault exists. So does the patch
+// for clocks-apart.
 func TestControls_apply(t *testing.T) {
 	t.Parallel()
-	for _, c := range append(allControls(), control{name: "clocks", edits: movableClock(), fault: "clocks-apart"}) {
-		if _, err := change(t.Context(), c.edits); err != nil {
+	var patches []string
+	for _, c := range allControls() {
+		if _, ok := faultNamed(c.fault); !ok || c.about == "" {
+			t.Errorf("%s: got the mistake %q and no fault %q", c.name, c.about, c.fault)
+		}
+		if _, err := sources(t.Context(), c.patch, false); err != nil {
 			t.Errorf("%s: %v", c.name, err)
-		}
-		if _, ok := faultNamed(c.fault); !ok {
-			t.Errorf("%s: no fault %s", c.name, c.fault)
+		} else if c.patch != "" {
+			patches = append(patches, c.patch)
 		}
 	}
-	builds := map[string]edits{"time": movableClock()}
-	for _, c := range allControls() { // all in one copy: an edit leaves the words that a later one looks for
-		builds["example.com/shop/internal/..."] = append(builds["example.com/shop/internal/..."], c.edits...)
+	clocks, err := sources(t.Context(), "", true)
+	if err != nil || !strings.Contains(movableClock, system.ClockVariable) {
+		t.Errorf("movable-clock.patch: %v, want it to read %s", err, system.ClockVariable)
 	}
-	for packages, edits := range builds {
-		changed, err := change(t.Context(), edits)
-		testserver.Must(t, err)
+	builds := []overlay.Overlay{clocks}
+	root, err := filepath.Abs("../..")
+	testserver.Must(t, err)
+	for len(patches) > 0 { // one build for all patches that can be applied together
+		changed := overlay.Overlay{}
+		patches = slices.DeleteFunc(patches, func(patch string) bool { return changed.Apply(root, patch) == nil })
+		builds = append(builds, changed)
+	}
+	for _, changed := range builds {
 		list, err := changed.Write(t.TempDir())
 		testserver.Must(t, err)
-		if out, err := exec.CommandContext(t.Context(), "go", "build", "-overlay", list, packages).CombinedOutput(); err != nil {
+		build := exec.CommandContext(t.Context(), "go", "build", "-overlay", list)
+		for file := range changed {
+			build.Args = append(build.Args, filepath.Dir(file))
+		}
+		if out, err := build.CombinedOutput(); err != nil {
 			t.Errorf("%v:\n%s", err, out)
 		}
 	}

@@ -54,11 +54,7 @@ func (r *runner) open(ctx context.Context, settings system.Settings) error {
 		return err
 	}
 	r.report("starting three shops on " + string(settings.Kind))
-	changes := r.mistake.edits
-	if settings.ClocksApart {
-		changes = slices.Concat(changes, movableClock())
-	}
-	changed, err := change(ctx, changes)
+	changed, err := sources(ctx, r.mistake.patch, settings.ClocksApart)
 	if err == nil {
 		r.system, err = system.Open(ctx, changed, settings)
 	}
@@ -96,7 +92,7 @@ func (r *runner) run(ctx context.Context, f fault, h *history.History) error {
 	}
 	dice := rand.New(rand.NewPCG(h.Seed, 0xfa017))
 	target := &target{System: r.system, History: h, dice: dice, victim: r.system.Shops[dice.IntN(system.Instances)]}
-	clients := &traffic.Traffic{History: h, Shops: r.system.Shops, Buyers: r.buyers, ForgetKey: r.mistake.name == keyForgotten, Unpaid: f.means == upgrades}
+	clients := &traffic.Traffic{History: h, Shops: r.system.Shops, Buyers: r.buyers, Unpaid: f.means == upgrades}
 	h.Begin()
 	end := clients.Start(ctx)
 	err := target.breakAndHeal(ctx, f)

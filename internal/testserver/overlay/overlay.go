@@ -4,17 +4,55 @@ package overlay
 import (
 	"encoding/json"
 	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strings"
 )
 
-// Overlay is the text of each changed source file, by its absolute name. A file without text is left out of the build.
+// Overlay is the text of each changed source file, by its absolute name.
 type Overlay map[string]string
 
-// Edit replaces from by to in a source file with an absolute name. After the earlier edits, the file must contain from
-// exactly once. Otherwise, as when the code was renamed or moved, the error quotes from.
-func (o Overlay) Edit(file, from, to string) error {
+var (
+	fileStart = regexp.MustCompile(`(?m)^(?:diff --git .*\nindex .*\n)?--- a/.*\n\+\+\+ b/`)
+	hunkStart = regexp.MustCompile(`(?m)^@@ .*\n`)
+)
+
+// Apply applies a patch, as written by git diff, to the source files below a folder. The old lines of each hunk must occur
+// in their file exactly once. Line numbers do not count, so that a patch outlives changes elsewhere in the file. Text above
+// the first file is ignored. After an error, the overlay is as it was.
+func (o Overlay) Apply(folder, patch string) error {
+	changed := maps.Clone(o)
+	for _, part := range fileStart.Split(patch, -1)[1:] {
+		hunks := hunkStart.Split(part, -1)
+		file := filepath.Join(folder, strings.TrimSpace(hunks[0]))
+		for _, hunk := range hunks[1:] {
+			var before, after strings.Builder
+			for line := range strings.Lines(hunk) {
+				switch line[0] {
+				case ' ':
+					before.WriteString(line[1:])
+					after.WriteString(line[1:])
+				case '-':
+					before.WriteString(line[1:])
+				case '+':
+					after.WriteString(line[1:])
+				default:
+					return fmt.Errorf("patch of %s: %q is no line of a hunk", file, line)
+				}
+			}
+			if err := changed.replace(file, before.String(), after.String()); err != nil {
+				return err
+			}
+		}
+	}
+	maps.Copy(o, changed)
+	return nil
+}
+
+// replace replaces whole lines of a file, which must contain them exactly once.
+func (o Overlay) replace(file, before, after string) error {
 	text, again := o[file]
 	if !again {
 		source, err := os.ReadFile(file)
@@ -23,10 +61,10 @@ func (o Overlay) Edit(file, from, to string) error {
 		}
 		text = string(source)
 	}
-	if n := strings.Count(text, from); n != 1 {
-		return fmt.Errorf("%s has this %d times, want once:\n%s", file, n, from)
+	if n := strings.Count("\n"+text, "\n"+before); n != 1 {
+		return fmt.Errorf("patch of %s: the file must contain these lines once, not %d times:\n%s", file, n, before)
 	}
-	o[file] = strings.Replace(text, from, to, 1)
+	o[file] = strings.Replace("\n"+text, "\n"+before, "\n"+after, 1)[1:]
 	return nil
 }
 
@@ -35,9 +73,6 @@ func (o Overlay) Edit(file, from, to string) error {
 func (o Overlay) Write(dir string) (list string, err error) {
 	replace := make(map[string]string)
 	for file, text := range o {
-		if replace[file] = ""; text == "" {
-			continue
-		}
 		replace[file] = filepath.Join(dir, fmt.Sprint(len(replace), filepath.Ext(file)))
 		if err := os.WriteFile(replace[file], []byte(text), 0o600); err != nil {
 			return "", err

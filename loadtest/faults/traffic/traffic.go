@@ -44,11 +44,10 @@ func Supply(ctx context.Context, operator *shopclient.Client, h *history.History
 
 // Traffic is the clients of one history.
 type Traffic struct {
-	History   *history.History
-	Shops     []*system.Shop
-	Buyers    int  // of Deep, Hot and Cold; further buyers want Few or Deep alone, or pay late
-	ForgetKey bool // a mistake: a repeated request has a new idempotency key
-	Unpaid    bool // clients cancel instead of paying, because the shops may be older than payments
+	History *history.History
+	Shops   []*system.Shop
+	Buyers  int  // of Deep, Hot and Cold; further buyers want Few or Deep alone, or pay late
+	Unpaid  bool // clients cancel instead of paying, because the shops may be older than payments
 
 	conns *http.Client
 	turns atomic.Int64 // number of requests, which go to the shops in turn
@@ -281,9 +280,6 @@ func (c *client) insist(o history.Operation) history.Operation {
 		shop, client := c.nextShop()
 		if client == nil {
 			return shopclient.Answer{}, errors.New("the traffic has ended")
-		}
-		if c.ForgetKey && o.Kind == history.Buy && len(o.Requests) > 0 {
-			o.Key = c.key()
 		}
 		sent := c.History.Now()
 		answer, err := c.ask(client, o)

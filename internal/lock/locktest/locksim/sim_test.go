@@ -3,6 +3,7 @@
 //	go test ./internal/lock/locktest/locksim                      # the first 300 seeds
 //	go test ./internal/lock/locktest/locksim -seeds=10000         # more
 //	go test ./internal/lock/locktest/locksim -run 'TestSim$' -seed=17 -v   # one, with its log
+//	go test ./internal/lock/locktest/locksim -run TestControls -all        # does it find mistakes?
 //
 // A seed stands for a plan: some processes with Options of their own, workers that take turns under the lock, and a row
 // of the table of fault profiles in plan_test.go. Messages are slow, lost, or arrive twice; processes are cut off, or
