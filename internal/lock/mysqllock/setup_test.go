@@ -24,10 +24,7 @@ const (
 
 // onBoth runs a test on an empty schema of each server.
 func onBoth(t *testing.T, test func(t *testing.T, dsn string)) {
-	for name, server := range map[string]func(testing.TB) string{
-		"MySQL":   testserver.MySQL,
-		"MariaDB": testserver.MariaDB,
-	} {
+	for name, server := range map[string]func(testing.TB) string{"MySQL": testserver.MySQL, "MariaDB": testserver.MariaDB} {
 		t.Run(name, func(t *testing.T) { test(t, server(t)) })
 	}
 }
@@ -36,9 +33,7 @@ func onBoth(t *testing.T, test func(t *testing.T, dsn string)) {
 func open(t testing.TB, dsn string) *sql.DB {
 	t.Helper()
 	db, err := sql.Open("mysql", dsn)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testserver.Must(t, err)
 	t.Cleanup(func() { _ = db.Close() })
 	return db
 }
@@ -47,9 +42,7 @@ func open(t testing.TB, dsn string) *sql.DB {
 func with(t testing.TB, dsn, name, value string) string {
 	t.Helper()
 	config, err := mysql.ParseDSN(dsn)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testserver.Must(t, err)
 	if config.Params == nil {
 		config.Params = map[string]string{}
 	}
@@ -74,23 +67,16 @@ func bounded(t testing.TB) context.Context {
 }
 
 // exec runs a statement that sets a scene.
-func exec(t testing.TB, db interface {
-	ExecContext(context.Context, string, ...any) (sql.Result, error)
-}, statement string, args ...any) {
+func exec(t testing.TB, db *sql.DB, statement string) {
 	t.Helper()
-	if _, err := db.ExecContext(bounded(t), statement, args...); err != nil {
-		t.Fatalf("%s: %v", statement, err)
-	}
+	_, err := db.ExecContext(bounded(t), statement)
+	testserver.Must(t, err)
 }
 
-// number returns what a query for one number gives.
-func number(t testing.TB, db interface {
-	QueryRowContext(context.Context, string, ...any) *sql.Row
-}, query string, args ...any) (n int64) {
+// rows returns the number of keys that have a row.
+func rows(t testing.TB, db *sql.DB) (n int) {
 	t.Helper()
-	if err := db.QueryRowContext(bounded(t), query, args...).Scan(&n); err != nil {
-		t.Fatalf("%s: %v", query, err)
-	}
+	testserver.Must(t, db.QueryRowContext(bounded(t), "SELECT COUNT(*) FROM locks").Scan(&n))
 	return n
 }
 
@@ -112,4 +98,15 @@ func mustBeHeld(t testing.TB, b lock.Backend, c lock.Claim) lock.Grant {
 		t.Fatalf("Acquire by %q: %+v, %v; want held by another", c.Owner, g, err)
 	}
 	return g
+}
+
+// useKey takes, renews and releases a key, which another asks for meanwhile.
+func useKey(t testing.TB, b lock.Backend, key string) {
+	t.Helper()
+	c := lock.Claim{Key: key, Owner: "me", TTL: long}
+	mustGrant(t, b, c)
+	mustBeHeld(t, b, lock.Claim{Key: key, Owner: "other", TTL: long})
+	_, err := b.Renew(bounded(t), c)
+	testserver.Must(t, err)
+	testserver.Must(t, b.Release(bounded(t), c))
 }
