@@ -16,7 +16,6 @@ var all = flag.Bool("all", false, "try all controls, and not only the first one"
 
 // The simulation is not blind: it finds each mistake in controls, by the rule that the patch names.
 func TestControls(t *testing.T) {
-	t.Parallel()
 	if testing.Short() {
 		t.Skip("builds the package again: not with -short")
 	}
