@@ -99,8 +99,7 @@ func TestUI_race(t *testing.T) {
 		t.Errorf("verdict: got %q, want none oversold and redis correct", said)
 	}
 	result := browser.text(`document.getElementById("verdict").innerText + document.getElementById("result").innerText`)
-	for _, want := range []string{"As expected, redis was correct.", "The race, request by request", "both read", "p99",
-		"raced at the same time"} {
+	for _, want := range []string{"As expected, redis was correct.", "The race, request by request", "both read", "p99", "raced at the same time"} {
 		if !strings.Contains(result, want) {
 			t.Errorf("result: want %q in\n%s", want, result)
 		}
@@ -179,8 +178,7 @@ func TestUI_game(t *testing.T) {
 	g.awaitText("#game-end .verdict", "Found it: 2 sold of 1, in 8 steps.")
 	g.awaitText("#game-boards .board:last-child .title", "The same schedule with conditional")
 	g.awaitText("#game-boards .board:last-child .sold", "1 sold of 1")
-	g.awaitText("#tried", "Schedules tried: 1. Of all 5 schedules with at most two switches between buyers, "+
-		"4 oversell and 0 leave a unit unsold or a buyer waiting. The shortest schedule that fails: none:A")
+	g.awaitText("#tried", "Schedules tried: 1. Of all 5 schedules with at most two switches between buyers, 4 oversell and 0 leave a unit unsold or a buyer waiting. The shortest schedule that fails: none:A")
 	g.await(`document.querySelectorAll("#game-boards .board:first-child .moves button:not([hidden])").length === 0`) // both have finished
 	g.check("found", screens()...)
 	// A link to a schedule stops the autoplay, and the end of that schedule stays.
@@ -216,40 +214,13 @@ func TestUI_game(t *testing.T) {
 	g.await(`!document.getElementById("faults").checked && document.querySelector("#game-boards .title").textContent === "redis:"`)
 	g.await(free)
 	g.keys("redis:ab", "A", "B")
-	g.await(`/^Schedules tried: 1. You cannot win: all \d+ schedules with at most two switches between buyers were tried/` +
-		`.test(document.getElementById("tried").textContent)`)
+	g.await(`/^Schedules tried: 1. You cannot win: all \d+ schedules with at most two switches between buyers were tried/.test(document.getElementById("tried").textContent)`)
 	g.leave()
 }
 
 // noteMoves has the page keep, in moved, the classes of what moves from now on.
 const noteMoves = `window.moved = []; const animate = Element.prototype.animate;
 	Element.prototype.animate = function (...how) { moved.push(this.getAttribute("class")); return animate.apply(this, how); }; ""`
-
-// A unit moves to the buyer whose transaction commits; not for readers who prefer less motion.
-func TestUI_motion(t *testing.T) {
-	ui, browser := visitUI(t)
-	g := gameTab{browser}
-	moves := func(motion string) string {
-		g.media("screen", "light", motion)
-		g.do(chromedp.Navigate("about:blank"), chromedp.Navigate(ui.url+"#game/none:AB"))
-		g.awaitText("#game-said", "Step 2.")
-		g.text(noteMoves)
-		g.keys("none:Aba", "B", "A")
-		g.awaitText("#game-end .verdict", "Found it")
-		const shown = `[...document.querySelectorAll(".board:first-child .unit:not([hidden])")].map((unit) => unit.className).join()`
-		if units := g.text(shown); units != "unit swatch over,unit swatch sold" {
-			t.Errorf("units of A and B: got %s", units)
-		}
-		return g.text(`moved.join()`)
-	}
-	if got := moves("no-preference"); got != "unit swatch sold,unit swatch over" {
-		t.Errorf("moved: got %q, want a unit, and one that was never there", got)
-	}
-	if got := moves("reduce"); got != "" {
-		t.Errorf("moved: got %q, want nothing", got)
-	}
-	g.leave()
-}
 
 // A lesson stops before the step that decides, counts the answer, and goes on. A link opens at its step.
 func TestUI_lesson(t *testing.T) {
@@ -264,8 +235,7 @@ func TestUI_lesson(t *testing.T) {
 	for _, desk := range screens()[1:3] { // what is asked and what answers it, on one screen
 		browser.do(chromedp.EmulateViewport(desk.width, desk.height))
 		browser.await(`document.documentElement.scrollHeight <= innerHeight &&
-			["#question [type=submit]", "#lesson-next", "#lesson .events", "#lesson .code"].every(
-			(shown) => document.querySelector(shown).getBoundingClientRect().bottom < innerHeight)`)
+			["#question [type=submit]", "#lesson-next", "#lesson .events", "#lesson .code"].every((shown) => document.querySelector(shown).getBoundingClientRect().bottom < innerHeight)`)
 	}
 	browser.do(chromedp.KeyEvent(kb.ArrowDown), chromedp.KeyEvent(kb.ArrowDown), chromedp.KeyEvent(kb.Enter))
 	browser.await(`document.activeElement.id === "lesson-next"`)
@@ -301,34 +271,7 @@ func TestUI_lesson(t *testing.T) {
 	browser.leave()
 }
 
-// The lesson that needs MySQL, to its end by keyboard: in the remedy, a deadlock prevents the oversell.
-func TestUI_lesson_mysql(t *testing.T) {
-	ui, browser := visitUI(t, "--mysql", testserver.MySQL(t))
-	lessons := step.Lessons()
-	last := lessons[len(lessons)-1]
-	browser.do(chromedp.Navigate(ui.url + "#lesson/" + last.Name))
-	browser.awaitText("#lesson-title", fmt.Sprintf("Lesson %d of %d: %s", len(lessons), len(lessons), last.Title))
-	browser.await(`document.getElementById("lesson-next").getAttribute("aria-disabled") === "false"`)
-	for range last.Ask {
-		browser.do(chromedp.KeyEvent(kb.ArrowRight))
-	}
-	browser.await(`document.activeElement.name === "answer"`)
-	for range last.Right {
-		browser.do(chromedp.KeyEvent(kb.ArrowDown))
-	}
-	browser.do(chromedp.KeyEvent(" "), chromedp.KeyEvent(kb.Enter))
-	browser.awaitText("#lesson-verdict", "✓ You were right.")
-	browser.text(`const next = document.getElementById("lesson-next");
-		while (next.getAttribute("aria-disabled") === "false") next.click(); ""`)
-	browser.awaitText("#lesson-boards .board:first-child .sold", "2 sold of 1")
-	browser.awaitText("#lesson-boards .board:last-child .sold", "1 sold of 1")
-	browser.await(`document.querySelector("#lesson-boards .board:last-child .events .saved .answer")?.textContent.includes("Deadlock")`)
-	browser.check("the end", screens()...)
-	browser.leave()
-}
-
-// visitSteered opens the page of a lab for 77 buyers, who want 7 units. steer replaces what the lab
-// does; it cannot play schedules.
+// visitSteered opens the page of a lab for 77 buyers, who want 7 units. steer replaces what the lab does; it cannot play schedules.
 func visitSteered(t *testing.T, steer func(*web.Lab)) *tab {
 	t.Helper()
 	l := loadTest{raceCommand: *parse(t, "--strategies", "none", "--buyers", "77", "--stock", "7"), log: slog.New(slog.DiscardHandler)}
@@ -356,8 +299,8 @@ func visitSteered(t *testing.T, steer func(*web.Lab)) *tab {
 	return p
 }
 
-// The bar climbs while the race goes on, and past the line of what was supplied. Units move to it,
-// unless the reader prefers less motion. All by keyboard.
+// The bar climbs while the race goes on, and past the line of what was supplied. Units move to it, unless the reader prefers less
+// motion. All by keyboard.
 func TestPage_race(t *testing.T) {
 	sell := make(chan int64)
 	race := func(ctx context.Context, _ web.Choice, _ shopclient.Strategy, tally *crowd.Tally) (result.Strategy, error) {
@@ -426,9 +369,7 @@ func TestUI_views(t *testing.T) {
 }
 
 // ready selects what a view has once it can be used.
-var ready = map[string]string{
-	"race": "#rows li", "lesson": "#lesson .code [data-at]", "game": "#game .code [data-at]", "failover": "#failover:not([hidden])",
-}
+var ready = map[string]string{"race": "#rows li", "lesson": "#lesson .code [data-at]", "game": "#game .code [data-at]", "failover": "#failover:not([hidden])"}
 
 func TestUI_failover(t *testing.T) {
 	receipt := faults.Receipt{Order: "01890a5d-ac96-774b-bcce-b302099a8057", Units: "1 hot, 2 cold"}

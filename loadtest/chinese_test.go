@@ -22,15 +22,7 @@ const sameInChinese = `
 	hot few deep cold
 	ms s`
 
-var (
-	ascii  = regexp.MustCompile(`[!-~]+`)
-	latin  = regexp.MustCompile(`^[A-Za-z]+(?:'[a-z]+)?$`)
-	unlike = regexp.MustCompile(`[:;,?!] *\p{Han}|\p{Han} *[:;,?!]|\p{Han}[()"]|[()"]\p{Han}|\p{Han} \p{Han}|` +
-		`[，。；：、？！）”] +[^ |]|[^ ] +[，。；：、？！）”]`)
-)
-
-// wantChinese fails if part of a text is not Chinese, or is not set as Chinese: with wide marks,
-// without blanks beside them.
+// wantChinese fails if there is an English word in a text.
 func wantChinese(t *testing.T, where, text string) {
 	t.Helper()
 	if processor := result.ThisMachine().CPUModel; processor != "" { // its maker names it

@@ -8,13 +8,6 @@ import (
 	"example.com/shop/internal/testserver"
 )
 
-// killTTL is short, so that the test is.
-const killTTL = 2 * time.Second
-
-// killRounds is how many ends of an instance may be followed too late: a busy machine delays one, but a
-// shop that is late is late after each.
-const killRounds = 3
-
 // "If that instance shuts down, another takes over within two seconds; if it is killed, within the lock's TTL and a
 // second": a busy machine may be late once, but a shop that is late is late each time. Not parallel: it measures time.
 func TestServe_killedWithJobs(t *testing.T) {

@@ -25,44 +25,16 @@ func TestServe_logsNoSecret(t *testing.T) {
 	s.signal(t, syscall.SIGTERM)
 	s.wait(t)
 
-			buy(shop.url, "geheim-key-1", signed).Want(t, http.StatusCreated)
-			buy(shop.url, "geheim-key-1", signed).Want(t, http.StatusCreated)
-			send(http.MethodPost, shop.url+"/v1/orders", `{"lines":[{"sku":"demo-mug","quantity":2}]}`,
-				signed, "Content-Type: application/json", "Idempotency-Key: geheim-key-1").Want(t, http.StatusUnprocessableEntity)
-			buy(shop.url, "geheim-key-"+strings.Repeat("x", 255), signed).Want(t, http.StatusBadRequest)
-			buy(shop.url, "geheim-key-2").Want(t, http.StatusUnauthorized)
-			buy(shop.url, "geheim-key-2", signed+"x").Want(t, http.StatusUnauthorized)
-			buy(shop.url, "geheim-key-2", "Authorization: Basic "+token).Want(t, http.StatusUnauthorized)
-			var twins sync.WaitGroup
-			for range 10 {
-				twins.Go(func() { buy(shop.url, "geheim-key-3", signed) })
-			}
-			twins.Wait()
-			locks.Close()
-			buy(shop.url, "geheim-key-4", signed).Want(t, http.StatusCreated)
-			shop.signal(t, syscall.SIGTERM)
-			shop.wait(t)
-
-			log := shop.stderr.String()
-			for line := range strings.Lines(log) {
-				if !json.Valid([]byte(line)) {
-					t.Errorf("got log line %s, want JSON", line)
-				}
-			}
-			for _, line := range []string{`"problem":"key-reused"`, `"problem":"key-invalid"`, `"problem":"no-token"`,
-				`"problem":"bad-token"`, `"msg":"orders are sold without leases"`} {
-				if !strings.Contains(log, line) {
-					t.Errorf("got log %s, want %s in it", log, line)
-				}
-			}
-			for what, secret := range map[string]string{
-				"idempotency key": "geheim-key", "token": token, "token's signature": token[strings.LastIndex(token, ".")+1:],
-				"buyer": "geheim-ann", "token secret": testSecret, "redis password": "geheim-redis",
-			} {
-				if strings.Contains(log, secret) {
-					t.Errorf("got log %s, want no %s in it", log, what)
-				}
-			}
-		})
+	log := s.stderr.String()
+	for _, event := range []string{"key-invalid", "bad-token", "orders are sold without leases"} {
+		if !strings.Contains(log, event) {
+			t.Errorf("got log %s, want %s in it", log, event)
+		}
+	}
+	signature := ann[strings.LastIndex(ann, ".")+1:]
+	for _, secret := range []string{"geheim", signature, testSecret} {
+		if strings.Contains(log, secret) {
+			t.Errorf("got log %s, want no %s in it", log, secret)
+		}
 	}
 }

@@ -22,10 +22,8 @@ func TestServe_secrets(t *testing.T) {
 		args      string
 		want      string
 	}{
-		"mysql": {nil, mysql, "(umask 077; openssl rand -base64 32 > token.secret)"},
-		"redis": {nil, redis, "(umask 077; openssl rand -base64 32 > token.secret)"},
-		"operator": {[]string{buyers}, mysql + " " + redis + " --operator-listen :0",
-			"(umask 077; openssl rand -base64 32 > operator.token)"},
+		"mysql":           {nil, mysql, "(umask 077; openssl rand -base64 32 > token.secret)"},
+		"operator":        {[]string{buyers}, mysql + " " + redis + " --operator-listen :0", "(umask 077; openssl rand -base64 32 > operator.token)"},
 		"demo secret":     {[]string{"SHOP_TOKEN_SECRET=lab-only"}, "", "want 32 random bytes"},
 		"readable secret": {nil, "--token-secret-file " + readable, "mode 0644"},
 		"token and file":  {[]string{operator, "SHOP_OPERATOR_TOKEN_FILE=" + readable}, "", "want one secret, not both"},
@@ -41,8 +39,8 @@ func TestServe_secrets(t *testing.T) {
 	}
 }
 
-// "If the shop made both the secret of buyers' tokens and the payments token, buyers may pay without a payment
-// service." With a payments token of the operator's they may not.
+// "If the shop made both the secret of buyers' tokens and the payments token, buyers may pay without a payment service." With a
+// payments token of the operator's they may not.
 func TestServe_buyersPay(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {

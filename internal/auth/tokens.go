@@ -1,5 +1,4 @@
-// Package auth mints and verifies buyers' bearer tokens, and keeps secrets: the operator's, and the one
-// that signs these tokens.
+// Package auth mints and verifies buyers' bearer tokens, and keeps secrets: the operator's, and the one that signs these tokens.
 //
 // A token is a JWT (RFC 7519), signed with HMAC-SHA-256 by a secret that all instances of a shop share. Its claims are:
 //
@@ -9,8 +8,8 @@
 //	exp  the first second in which the token is not valid any more; at most MaxLifetime after nbf
 //	iat  when the token was made; optional
 //
-// Other claims are ignored. A token that repeats a name, or writes one of these names in another case, is refused.
-// Clocks may differ by Leeway. A token is always verified as HS256, whatever its header asks for (RFC 8725).
+// Other claims are ignored. A token that repeats a name, or writes one of these names in another case, is refused. Clocks may
+// differ by Leeway. A token is always verified as HS256, whatever its header asks for (RFC 8725).
 package auth
 
 import (
@@ -106,10 +105,28 @@ func (t *Tokens) Verify(token string) (buyer string, err error) {
 	return c.Subject, nil
 }
 
-// exact reports whether an object of a token has each name once, and the names of the package comment in lower case.
-// The parser takes the last of several values, and the claim Sub as sub.
-func exact(segment string) bool {
-	names := []string{"alg", "crit", "sub", "aud", "nbf", "exp", "iat"}
+// usualHeader is {"alg":"HS256","typ":"JWT"}, as Mint and most libraries write it. It needs no check.
+const usualHeader = "eyJhbGciOiJIUzI1NiIsInR5cCI6IkpXVCJ9"
+
+// claims are the claims of a token. Decoding refuses a repeated name, of which jwt would take the last, and the name Sub, which
+// jwt would take for sub.
+type claims struct {
+	jwt.RegisteredClaims
+	Others map[string]jsontext.Value `json:",embed"`
+}
+
+// UnmarshalJSON implements json.Unmarshaler.
+func (c *claims) UnmarshalJSON(text []byte) error {
+	type exact claims // without this method
+	err := strictjson.Unmarshal(text, (*exact)(c))
+	if errors.Is(err, jsontext.ErrDuplicateName) || err == nil && inAnotherCase(c.Others, "sub", "aud", "nbf", "exp", "iat") {
+		return errNames
+	}
+	return err
+}
+
+// checkHeader returns errNames if a header repeats a name, or writes alg or crit in another case.
+func checkHeader(segment string) error {
 	var members map[string]jsontext.Value
 	text, err := base64.RawURLEncoding.DecodeString(segment)
 	if err != nil || strictjson.Unmarshal(text, &members) != nil || inAnotherCase(members, "alg", "crit") {

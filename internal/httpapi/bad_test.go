@@ -22,8 +22,8 @@ import (
 	"example.com/shop/internal/testserver"
 )
 
-// stocked is a shop with 5 mugs, one of which ann has ordered, no hats, and pens in another currency.
-// anns is the id of the order.
+// stocked is a shop with 5 mugs, one of which ann has ordered, no hats, and pens in another currency. anns is the id of the
+// order.
 func stocked(t *testing.T, change func(*httpapi.Config)) (s *shop, anns string) {
 	t.Helper()
 	s = newShop(t, change)
@@ -66,41 +66,26 @@ func TestBadBodies(t *testing.T) { //nolint:tparallel // the rows are compared a
 			`{"lines":[{"sku":"mug","quantity":1}]/* please */}`, `{"lines":[{"sku":"mug","quantity":1},]}`,
 			`{"lines":[{"sku":"mug","quantity":1}],"discount":100}`, `{"lines":[{"sku":"mug","quantity":1,"price":1}]}`,
 			`{"lines":[{"sku":"mug","quantity":1}],"lines":[{"sku":"mug","quantity":5}]}`, `{"lines":[{"sku":"mug","quantity":1,"quantity":5}]}`,
-			`{"lines":[{"sku":"mug","quantity":1,"quantit\u0079":5}]}`, `{"Lines":[{"sku":"mug","quantity":1}]}`,
-			`{"lines":[{"sku":"mug","SKU":"cup","quantity":1}]}`, `{"lines":[{"ſku":"mug","quantity":1}]}`,
-			`{"":1,"lines":[{"sku":"mug","quantity":1}]}`,
-			`{"lines":null}`, `{"lines":{"sku":"mug","quantity":1}}`, `{"lines":"mug"}`, `{"lines":[null]}`,
-			`{"lines":[["mug",1]]}`, `{"lines":["mug"]}`,
-			`{"lines":[{"sku":null,"quantity":1}]}`, `{"lines":[{"sku":7,"quantity":1}]}`, `{"lines":[{"sku":["mug"],"quantity":1}]}`,
-			`{"lines":` + times("[", 20_000) + times("]", 20_000) + `}`, times(`{"lines":`, 5_000) + "1" + times("}", 5_000), times("[", 60_000),
-			lines(`{"sku":"\ud800","quantity":1}`), lines("{\"sku\":\"m\xffg\",\"quantity\":1}"), lines("{\"sku\":\"\xed\xa0\x80\",\"quantity\":1}"),
-			`{"lines":[],"x":1e400}`, `{"__proto__":{"lines":[]},"lines":[{"sku":"mug","quantity":1}]}`,
-			`{"buyer":"bob","lines":[{"sku":"mug","quantity":1}]}`,
+			`{"lines":[{"sku":"mug","quantity":1,"quantit\u0079":5}]}`,
+			`{"Lines":[{"sku":"mug","quantity":1}]}`, `{"lines":[{"ſku":"mug","quantity":1}]}`,
+			`{"lines":null}`, `{"lines":"mug"}`, `{"lines":[null]}`, `{"lines":[{"sku":null,"quantity":1}]}`, `{"lines":[{"sku":7,"quantity":1}]}`,
+			`{"lines":` + times("[", 20_000) + times("]", 20_000) + `}`, lines(`{"sku":"\ud800","quantity":1}`),
+			lines("{\"sku\":\"m\xffg\",\"quantity\":1}"), `{"buyer":"bob","lines":[{"sku":"mug","quantity":1}]}`,
 		},
 		"413 too-large": {`{"lines":[{"sku":"` + times("m", 64<<10) + `","quantity":1}]}`, goodOrder + times(" ", 64<<10)},
 		"422 invalid-order": {
-			`{}`, `{"lines":[]}`, lines(times(`{"sku":"mug","quantity":1},`, 20) + `{"sku":"mug","quantity":1}`),
-			lines(times(`{},`, 10_000) + `{}`), lines(`{}`),
-			lines(`{"sku":"mug"}`), lines(`{"quantity":1}`), line("0"), line("-0"), line("-1"), line("1001"), line("9223372036854775807"),
-			lines(`{"sku":"mug","quantity":1000},{"sku":"mug","quantity":1}`), lines(`{"sku":"mug","quantity":2},{"sku":"mug","quantity":-1}`),
+			`{}`, `{"lines":[]}`, lines(times(`{"sku":"mug","quantity":1},`, 20) + `{"sku":"mug","quantity":1}`), lines(`{"sku":"mug"}`),
+			line("0"), line("-1"), line("1001"), line("9223372036854775807"), lines(`{"sku":"mug","quantity":1000},{"sku":"mug","quantity":1}`),
 			lines(`{"sku":"mug","quantity":9223372036854775807},{"sku":"mug","quantity":9223372036854775807}`),
 			lines(`{"sku":"mug","quantity":1},{"sku":"pen","quantity":1}`),
 		},
-		"409 sold-out": {line("5"), lines(`{"sku":"mug","quantity":3},{"sku":"mug","quantity":2}`),
-			lines(`{"sku":"mug","quantity":1},{"sku":"hat","quantity":1}`)},
+		"409 sold-out": {line("5"), lines(`{"sku":"mug","quantity":1},{"sku":"hat","quantity":1}`)},
 	}
-	for _, number := range []string{ // not whole, or none that fits
-		"null", `"1"`, "true", "1.5", "1.0", "1e0", "1e400", "-1e400", "1e-400", "NaN", "-Infinity", "0x1", "01", "+1", "[1]", `{"value":1}`,
-		"1_000", "1,0", "١", "9223372036854775808", "18446744073709551617", "-99999999999999999999", times("9", 60_000),
-		"1." + times("0", 60_000),
-	} {
+	for _, number := range []string{"null", `"1"`, "true", "1.5", "1.0", "1e400", "NaN", "01", "9223372036854775808", times("9", 60_000)} {
 		table["400 malformed"] = append(table["400 malformed"], line(number))
 	}
-	for _, sku := range []string{
-		"cup", "MUG", "mug ", "mug' OR '1'='1", `mug\u0000`, "../mug", "mυg", `\u202egum`, "%", times("m", 65), times("m", 10_000),
-	} {
-		table["422 unknown-sku"] = append(table["422 unknown-sku"], lines(`{"sku":"`+sku+`","quantity":1}`),
-			lines(`{"sku":"mug","quantity":1},{"sku":"`+sku+`","quantity":1}`))
+	for _, sku := range []string{"cup", "MUG", "mug ", "mug' OR '1'='1", `mug\u0000`, times("m", 65)} {
+		table["422 unknown-sku"] = append(table["422 unknown-sku"], lines(`{"sku":"mug","quantity":1},{"sku":"`+sku+`","quantity":1}`))
 	}
 	for want, bodies := range table {
 		for _, body := range bodies {
@@ -184,20 +169,14 @@ func TestBadHeaders(t *testing.T) { //nolint:tparallel // the rows are compared 
 			{asJSON, "Idempotency-Key: a\r\nShop-Buyer: bob"},
 		},
 		"415 media-type": {
-			{withKey}, {withKey, media + "application/x-www-form-urlencoded"}, {withKey, media + "text/plain"},
-			{withKey, media + "application/json; charset="},
-			{withKey, media + "application/jsonp"}, {withKey, media + "application/json; charset=utf-16"},
-			{withKey, asJSON, "Content-Encoding: gzip"},
-			{withKey, media + "application/json, text/plain"}, {withKey, media + "*/*"}, {withKey, media + "application/problem+json"},
-			{withKey, media + "multipart/form-data; boundary=x"}, {withKey, media + "application/json; charset=utf-8; charset=utf-16"},
-			{withKey, asJSON, "Content-Encoding: gzip, gzip"}, {withKey, asJSON, "Content-Encoding: identity", "Content-Encoding: gzip"},
+			{withKey}, {withKey, media + "application/x-www-form-urlencoded"}, {withKey, media + "application/json; charset=utf-16"},
+			{withKey, media + "*/*"}, {withKey, media + "application/json, text/plain"}, {withKey, asJSON, "Content-Encoding: gzip"},
 		},
 		"422 invalid-order": {
 			{withKey, asJSON, "Shop-Buyer: a b"}, {withKey, asJSON, "Shop-Buyer: " + times("b", 65)}, {withKey, asJSON, "Shop-Buyer: ann, bob"},
 		},
 		"400 malformed": { // repeated
 			{asJSON, withKey, "Idempotency-Key: key-2"}, {asJSON, withKey, withKey}, {withKey, asJSON, media + "text/plain"},
-			{withKey, asJSON, asJSON},
 		},
 	} {
 		for _, headers := range table {
@@ -216,39 +195,23 @@ func TestBadURLs(t *testing.T) { //nolint:tparallel // the rows are compared aft
 	rows := s.rows(t)
 	table := map[string][]string{
 		"404 not-found": {
-			"GET /", "GET /v2/orders", "GET /v1/skus/", "POST /v1/order", "GET //v1/skus", "GET /v1//skus",
-			"GET /v1/skus/../audit", "GET /./v1/skus", "GET /v1/skus%2F",
-			"GET /v1%2forders", "GET /v1%2Fskus", "GET /v1%5Cskus", "GET /V1/SKUS", "GET /v1/skus;limit=1", "GET /v1/skus%20",
-			"GET /openapi.yaml/..",
-			"POST /v1/orders/ANN/refund", "GET /v1/ordersx",
-			"POST /v1/skus/mug/movements", "GET /v1/skus/mug/movements", "GET /v1/audit", "GET /metrics", "GET /debug/pprof/",
-			"GET /v1/recordings/a", "GET /v1/strategies",
+			"GET /", "GET /v2/orders", "GET /v1/skus/", "GET //v1/skus", "GET /v1/skus/../audit", "GET /v1/skus%2F", "GET /V1/SKUS",
+			"POST /v1/orders/ANN/refund", "POST /v1/skus/mug/movements", "GET /v1/audit", "GET /metrics", "GET /debug/pprof/", "GET /v1/strategies",
 		},
 		"404 sku-not-found": {
-			"GET /v1/skus/cup", "GET /v1/skus/MUG", "GET /v1/skus/%25", "GET /v1/skus/mug%00",
-			"GET /v1/skus/" + times("m", 5_000), "GET /v1/skus/%2e%2e", "GET /v1/skus/%256dug",
-			"GET /v1/skus/mug%0d%0aAllow:%20x", "GET /v1/skus/mug%2Fmug", "GET /v1/skus/mug%2f",
+			"GET /v1/skus/cup", "GET /v1/skus/MUG", "GET /v1/skus/mug%00", "GET /v1/skus/mug%0d%0aAllow:%20x", "GET /v1/skus/mug%2Fmug",
 		},
 		"404 order-not-found": {
-			"GET /v1/orders/1", "GET /v1/orders/0190d0c0-0000-7000-8000-000000000000",
-			"GET /v1/orders/{0190d0c0-0000-7000-8000-000000000000}", "GET /v1/orders/%27%20OR%201=1%20--",
-			"GET /v1/orders/%00", "GET /v1/orders/%ff", "GET /v1/orders/" + times("0", 5_000), "POST /v1/orders//pay",
-			"GET /v1/orders/ANN", "POST /v1/orders/ANN/pay",
-			"POST /v1/orders/ANN/cancel", "GET /v1/orders/urn:uuid:ANN", "GET /v1/orders/ANN%2fpay",
-			"POST /v1/orders/ANN%00/pay", "POST /v1/orders/%20ANN/cancel",
+			"GET /v1/orders/1", "GET /v1/orders/0190d0c0-0000-7000-8000-000000000000", "GET /v1/orders/%ff", "GET /v1/orders/ANN",
+			"POST /v1/orders/ANN/pay", "POST /v1/orders/ANN/cancel", "GET /v1/orders/urn:uuid:ANN", "POST /v1/orders/ANN%00/pay",
 		},
 		"400 malformed": {
-			"GET /v1/skus?x", "GET /v1/skus?%00", "GET /v1/skus?%ff=1", "GET /v1/skus?Limit=1", "GET /v1/skus/mug?limit=1",
-			"GET /v1/orders/ANN?status=paid", "GET /v1/orders?status=paid",
-			"POST /v1/orders?dry_run=1", "POST /v1/orders/ANN/pay?force", "POST /v1/orders/ANN/cancel?%zz",
+			"GET /v1/skus?x", "GET /v1/skus?Limit=1", "GET /v1/orders?status=paid", "POST /v1/orders?dry_run=1", "POST /v1/orders/ANN/cancel?%zz",
 		},
 	}
 	for _, list := range []string{"GET /v1/skus", "GET /v1/orders"} {
 		for _, query := range []string{
-			"limit=0", "limit=-1", "limit=101", "limit=1.5", "limit=NaN", "limit=all", "limit=99999999999999999999",
-			"limit=1&limit=2", "limit=%zz", "cursor=mug", "cursor=***",
-			"cursor=JyBPUiAxPTE", "cursor=&cursor=", "cursor=%00", "cursor=ANN", "cursor=b3JkZXIxOg==", "cursor=c2t1MTpNVUc",
-			"cursor=" + times("A", 100_000),
+			"limit=0", "limit=101", "limit=1.5", "limit=1&limit=2", "cursor=mug", "cursor=b3JkZXIxOg==", "cursor=" + times("A", 100_000),
 		} {
 			table["400 malformed"] = append(table["400 malformed"], list+"?"+query)
 		}
@@ -263,8 +226,7 @@ func TestBadURLs(t *testing.T) { //nolint:tparallel // the rows are compared aft
 	s.wantUnchanged(t, rows)
 }
 
-// Each path of both listeners is asked with each method that it does not take. The answer lists the
-// methods that it takes.
+// Each path of both listeners is asked with each method that it does not take. The answer lists the methods that it takes.
 func TestBadMethods(t *testing.T) {
 	t.Parallel()
 	s, anns := stocked(t, nil)
@@ -319,9 +281,7 @@ func TestBadTokens(t *testing.T) {
 			s.handler, "shop",
 			[]string{"POST /v1/orders", "GET /v1/orders", "GET /v1/orders/ANN?x", "POST /v1/orders/ANN/pay", "POST /v1/orders/no-uuid/cancel"},
 			[][]string{
-				nil, {"Shop-Buyer: ann"}, {"Authorization: "}, {"Authorization: Bearer"}, {"Authorization: Bearer "},
-				{"Authorization: Basic YW5uOmFubg=="},
-				{strings.Replace(good, "Bearer ", "", 1)}, {"Cookie: token=" + good[22:]},
+				nil, {"Shop-Buyer: ann"}, {"Authorization: Bearer "}, {"Authorization: Basic YW5uOmFubg=="}, {strings.Replace(good, "Bearer ", "", 1)},
 			},
 			[][]string{
 				{"Authorization: Bearer ann"}, {good, good}, {good + ", " + good}, {good[:len(good)-3], "Shop-Buyer: ann"},
@@ -381,24 +341,16 @@ func TestBadRequests_operator(t *testing.T) {
 		"POST " + movesOfMug: {
 			"400 malformed": {"", moreMugs + moreMugs, `{"sku":"hat","kind":"supply","units":5}`, `{"kind":null,"units":5}`, delivered("1.5")},
 			"413 too-large": {`{"kind":"` + times("s", 70_000) + `"}`},
-			"422 invalid-sku": {"{}", `{"kind":"supply"}`, `{"units":5}`, `{"kind":"SUPPLY","units":5}`,
-				`{"kind":"` + times("s", 60_000) + `","units":5}`,
-				`{"kind":"reserve","units":5}`, delivered("0"), delivered("-1"), delivered("1000000001"),
-				delivered("1000000000")}, // on top of those that are there
+			// The last is on top of those that are there.
+			"422 invalid-sku": {"{}", `{"kind":"reserve","units":5}`, delivered("0"), delivered("1000000001"), delivered("1000000000")},
 		},
 		"POST /v1/skus": {
-			"400 malformed": {"", `{"sku":"cup",` + price + `,"sold":1}`, `{"sku":"cup","price":null}`,
-				`{"sku":"cup","price":1250}`, `{"sku":"cup",` + price + `,"units":1.5}`},
+			"400 malformed":  {"", `{"sku":"cup",` + price + `,"sold":1}`, `{"sku":"cup","price":1250}`, `{"sku":"cup",` + price + `,"units":1.5}`},
 			"413 too-large":  {`{"sku":"` + times("c", 70_000) + `"}`},
 			"409 sku-exists": {strings.Replace(newSKU, "cup", "mug", 1)},
-			"422 invalid-sku": {"{}", `{` + price + `}`, `{"sku":"",` + price + `}`, `{"sku":"CUP",` + price + `}`,
-				`{"sku":"../cup",` + price + `}`, `{"sku":"cup\u0000",` + price + `}`,
-				`{"sku":"` + times("c", 65) + `",` + price + `}`, `{"sku":"cup"}`, `{"sku":"cup","price":{}}`,
-				`{"sku":"cup","price":{"currency":"EUR"}}`,
-				`{"sku":"cup","price":{"minor":-1,"currency":"EUR"}}`,
-				`{"sku":"cup","price":{"minor":100000000001,"currency":"EUR"}}`, `{"sku":"cup","price":{"minor":1,"currency":"eur"}}`,
-				`{"sku":"cup",` + price + `,"units":-1}`, `{"sku":"cup",` + price + `,"units":1000000001}`,
-				`{"sku":"cup",` + price + `,"limit_per_buyer":-1}`},
+			"422 invalid-sku": {"{}", `{"sku":"CUP",` + price + `}`, `{"sku":"cup"}`, `{"sku":"cup","price":{"currency":"EUR"}}`,
+				`{"sku":"cup","price":{"minor":-1,"currency":"EUR"}}`, `{"sku":"cup","price":{"minor":1,"currency":"eur"}}`,
+				`{"sku":"cup",` + price + `,"units":1000000001}`, `{"sku":"cup",` + price + `,"limit_per_buyer":-1}`},
 		},
 		"PATCH /v1/skus/mug": {
 			"400 malformed":   {"", `{"limit_per_buyer":2,"price":1}`, `{"limit_per_buyer":1e400}`},
@@ -426,11 +378,8 @@ func TestBadRequests_operator(t *testing.T) {
 		refuse("404 sku-not-found", "GET /v1/audit?sku="+sku, "")
 	}
 	for want, calls := range map[string][]string{
-		"400 malformed": {"GET " + movesOfMug + "?limit=0", "GET " + movesOfMug + "?cursor=c2t1MTptdWc",
-			"GET " + movesOfMug + "?kind=sell", "GET /v1/audit?sku=mug&sku=cup", "GET /v1/audit?SKU=mug"},
-		"404 not-found": {"GET /", "GET " + movesOfMug + "/", "GET /debug/pprof/cmdline", "GET /debug/pprof/gold",
-			"GET /debug/pprof/heap%00", "GET /debug/pprof", "GET /debug/vars",
-			"GET /v1/orders", "POST /v1/orders", "GET /readyz", "GET /openapi.yaml", "GET /v1/strategies"},
+		"400 malformed": {"GET " + movesOfMug + "?limit=0", "GET " + movesOfMug + "?kind=sell", "GET /v1/audit?sku=mug&sku=cup"},
+		"404 not-found": {"GET /", "GET /debug/pprof/gold", "GET /debug/vars", "GET /v1/orders", "GET /readyz", "GET /v1/strategies"},
 	} {
 		for _, call := range calls {
 			refuse(want, call, "")
@@ -447,20 +396,13 @@ func TestProblem_details(t *testing.T) {
 	for _, c := range [][]string{
 		{"POST /v1/orders", line("6"), `sku "mug": not enough units are available`},
 		{"POST /v1/orders", line("0"), "invalid order: line 1: quantity is less than 1"},
-		{"POST /v1/orders", line("1.5"),
-			"malformed request: body: cannot unmarshal JSON number 1.5 within \"/lines/0/quantity\": want a whole number of at most 18 digits"},
-		{"POST /v1/orders", line(`"1"`),
-			`malformed request: body: cannot unmarshal JSON string within "/lines/0/quantity": want a whole number of at most 18 digits`},
-		{"POST /v1/orders", line("99999999999999999999"),
-			`malformed request: body: cannot unmarshal JSON number 99999999999999999999 within "/lines/0/quantity": ` +
-				"want a whole number of at most 18 digits"},
+		{"POST /v1/orders", line("1.5"), "malformed request: body: cannot unmarshal JSON number 1.5 within \"/lines/0/quantity\": want a whole number of at most 18 digits"},
+		{"POST /v1/orders", line(`"1"`), `malformed request: body: cannot unmarshal JSON string within "/lines/0/quantity": want a whole number of at most 18 digits`},
 		{"POST /v1/orders", "", "malformed request: the body is empty: want a JSON object"},
 		{"POST /v1/orders", lines(`{"sku":"cup","quantity":1}`), `sku "cup": unknown SKU`},
-		{"POST /v1/orders", `{"lines":[],"price":1}`,
-			`malformed request: body: cannot unmarshal JSON string: unknown object member name "price"`},
+		{"POST /v1/orders", `{"lines":[],"price":1}`, `malformed request: body: cannot unmarshal JSON string: unknown object member name "price"`},
 		{"POST /v1/orders", `{"lines":[],"lines":[]}`, `malformed request: body: duplicate object member name "lines"`},
-		{"POST /v1/orders", `{"lines":null}`,
-			`malformed request: body: cannot unmarshal within "/lines": null is not allowed: leave the field out`},
+		{"POST /v1/orders", `{"lines":null}`, `malformed request: body: cannot unmarshal within "/lines": null is not allowed: leave the field out`},
 		{"GET /v1/skus?limt=1", "", `malformed request: parameter "limt": this call takes cursor, limit`},
 		{"POST /v1/orders", goodOrder, "malformed request: the header Idempotency-Key is sent 2 times: send it once", "Idempotency-Key: key-2"},
 	} {
@@ -470,8 +412,7 @@ func TestProblem_details(t *testing.T) {
 	}
 	s = newShop(t, withTokens(t))
 	ann := shows(t, shopSecret, "ann")
-	const repeated = "bad token: the header Authorization is repeated: send it once"
-	if got := unmarshal[struct{ Detail string }](t, s.call(t, "GET /v1/orders", "", ann, ann)); got.Detail != repeated {
+	if got := unmarshal[struct{ Detail string }](t, s.call(t, "GET /v1/orders", "", ann, ann)); got.Detail != "bad token: the header Authorization is repeated: send it once" {
 		t.Errorf("got detail %q, want a detail that says Authorization is repeated", got.Detail)
 	}
 }
@@ -483,8 +424,7 @@ func TestContentType(t *testing.T) {
 	s.supply(t, "mug", 100)
 	for i, media := range []string{
 		"application/json", "Application/JSON", "application/json;", "application/json; charset=utf-8", "application/json;charset=UTF-8",
-		`application/json; charset="utf-8"`, "application/json; charset=utf8", "application/json;CHARSET=UTF8",
-		"application/json; v=1; charset=utf-8;",
+		`application/json; charset="utf-8"`, "application/json; charset=utf8", "application/json;CHARSET=UTF8", "application/json; v=1; charset=utf-8;",
 	} {
 		w := s.call(t, "POST /v1/orders", goodOrder, "Content-Type: "+media, fmt.Sprint("Idempotency-Key: key-", i))
 		if w.Code != http.StatusCreated {

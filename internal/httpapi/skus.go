@@ -104,43 +104,6 @@ func (a *api) audit(c *call) (int, any, error) {
 	return http.StatusOK, report, err
 }
 
-// maxAudit is the number of SKUs, and of differences, that a report lists at most.
-const maxAudit = 1_000
-
-// AuditReport is the JSON of an audit, both in the API and for `shop audit --json`.
-type AuditReport struct {
-	OK          bool               `json:"ok"`
-	SKUs        []accountJSON      `json:"skus"`
-	Differences []stock.Difference `json:"differences"`
-	Truncated   bool               `json:"truncated"` // there are more SKUs or differences than are listed
-
-	Compared, Found int `json:"-"` // the numbers of SKUs and differences, listed or not
-}
-
-type accountJSON struct {
-	stock.Account
-	Oversold int64 `json:"oversold"`
-}
-
-// Audit returns the report on one SKU or, if the name is empty, on all SKUs. After an error, it has
-// what was read before.
-func Audit(ctx context.Context, books Store, sku string) (AuditReport, error) {
-	r := AuditReport{SKUs: []accountJSON{}, Differences: []stock.Difference{}}
-	err := books.Audit(ctx, sku, func(a stock.Account) error {
-		if r.Compared++; r.Compared <= maxAudit {
-			r.SKUs = append(r.SKUs, accountJSON{a, a.Oversold()})
-		}
-		return nil
-	}, func(d stock.Difference) error {
-		if r.Found++; r.Found <= maxAudit {
-			r.Differences = append(r.Differences, d)
-		}
-		return nil
-	})
-	r.OK, r.Truncated = r.Found == 0, max(r.Compared, r.Found) > maxAudit
-	return r, err
-}
-
 const (
 	defaultPage = 50 // items
 	maxPage     = 100

@@ -15,31 +15,14 @@ func Test_parseTrace(t *testing.T) {
 	}{
 		// About the SKU of the first line: what a cart did about the others is not mixed in.
 		"a cart": {
-			`[{"step":"begun","at":1},{"step":"read","sku":"mug","units":9,"at":2},{"step":"read","sku":"cup","units":5,"at":2},` +
-				`{"step":"writing","at":3},{"step":"written","sku":"mug","units":8,"at":4},` +
-				`{"step":"written","sku":"cup","units":4,"at":4},{"step":"committed","at":5}]`,
+			`[{"step":"begun","at":1},{"step":"read","sku":"mug","units":9,"at":2},{"step":"read","sku":"cup","units":5,"at":2},{"step":"writing","at":3},{"step":"written","sku":"mug","units":8,"at":4},{"step":"written","sku":"cup","units":4,"at":4},{"step":"committed","at":5}]`,
 			&Trace{Begun: 1, Read: 2, Writing: 3, Written: 4, Committed: 5, Seen: 9, Wrote: &mugs},
 		},
-		"none":     {"", nil},
-		"nonsense": {`{"step":1}`, nil},
-		"not read": {`[{"step":"begun","at":5}]`, nil},
-		"no time":  {`[{"step":"begun"},{"step":"read","units":1}]`, nil},
-		"sold out": {`[{"step":"begun","at":5},{"step":"read","sku":"mug","units":0,"at":7}]`, &Trace{Begun: 5, Read: 7}},
-		"an unknown": {`[{"step":"begun","at":5},{"step":"slept","at":6},{"step":"read","sku":"mug","units":3,"at":7}]`,
-			&Trace{Begun: 5, Read: 7, Seen: 3}},
-		"the last": {`[{"step":"begun","at":5},{"step":"read","units":3,"at":7},{"step":"read","units":2,"at":9}]`,
-			&Trace{Begun: 5, Read: 9, Seen: 2}},
-		"subtracting": {`[{"step":"begun","at":5},{"step":"read","units":3,"at":7},{"step":"written","sku":"mug","at":8}]`,
-			&Trace{Begun: 5, Read: 7, Seen: 3, Written: 8}},
-		"unread": {
-			`[{"step":"begun","at":5},{"step":"lock-asked","at":6},{"step":"lock-held","at":7},` +
-				`{"step":"writing","at":8},{"step":"written","sku":"mug","at":9},{"step":"committed","at":10}]`,
-			&Trace{Begun: 5, LockAsked: 6, LockHeld: 7, Writing: 8, Written: 9, Committed: 10},
-		},
+		"nonsense":    {`{"step":1}`, nil},
+		"sold out":    {`[{"step":"begun","at":5},{"step":"read","sku":"mug","units":0,"at":7}]`, &Trace{Begun: 5, Read: 7}},
+		"subtracting": {`[{"step":"begun","at":5},{"step":"read","units":3,"at":7},{"step":"written","sku":"mug","at":8}]`, &Trace{Begun: 5, Read: 7, Seen: 3, Written: 8}},
 		"all": {
-			`[{"step":"begun","at":1},{"step":"lock-asked","at":2},{"step":"lock-held","at":3},` +
-				`{"step":"read","sku":"mug","units":100,"at":4},{"step":"writing","at":5},{"step":"written","sku":"mug","units":99,"at":6},` +
-				`{"step":"committed","at":7},{"step":"released","at":8}]`,
+			`[{"step":"begun","at":1},{"step":"lock-asked","at":2},{"step":"lock-held","at":3},{"step":"read","sku":"mug","units":100,"at":4},{"step":"writing","at":5},{"step":"written","sku":"mug","units":99,"at":6},{"step":"committed","at":7},{"step":"released","at":8}]`,
 			&Trace{
 				Begun: 1, LockAsked: 2, LockHeld: 3, Read: 4, Writing: 5, Written: 6, Committed: 7, Released: 8,
 				Seen: 100, Wrote: &left,

@@ -24,37 +24,6 @@ func readFile(t *testing.T, name string) string {
 // fenced returns the code blocks of a page in a language.
 func fenced(page, language string) []string { return find(page, "(?s)```"+language+"\n(.*?)```") }
 
-// "Each is a strategy of this repository": each lesson has its section with code, its play and that of a right
-// strategy, in this order, and no other strategy has one.
-func TestLessons_sections(t *testing.T) {
-	t.Parallel()
-	lessonsByName := map[string]Lesson{}
-	var want, named []string
-	for _, l := range Lessons() {
-		lessonsByName[l.Name] = l
-		want = append(want, l.Name)
-	}
-	for _, section := range strings.Split(readFile(t, lessons), "\n## ") {
-		heading, body, _ := strings.Cut(section, "\n")
-		name := regexp.MustCompile("^\\d+\\. .* \\(`(.*)`\\)$").FindStringSubmatch(heading)
-		if name == nil {
-			continue
-		}
-		named = append(named, name[1])
-		l := lessonsByName[name[1]]
-		for _, want := range []string{
-			"```go\n", "$ go run ./loadtest step " + name[1] + "\n", "\n" + l.Schedule + ": failed\n", "\n" + l.Remedy,
-		} {
-			if !strings.Contains(body, want) {
-				t.Errorf("%s: want %q", name[1], want)
-			}
-		}
-	}
-	if !slices.Equal(named, want) {
-		t.Errorf("sections: got %v, want %v", named, want)
-	}
-}
-
 // compareLessons compares the page with plays held now: the table, and each timeline. Between two buyers, the order of
 // events that do not wait for each other is left to chance.
 func compareLessons(t *testing.T, printed, whole string, want int) {
@@ -93,8 +62,8 @@ func compareLessons(t *testing.T, printed, whole string, want int) {
 	}
 }
 
-// untimed returns a buyer's rows without those that only a slow machine adds to the page's. At the end are those that
-// do not wait for the others: renewals.
+// untimed returns a buyer's rows without those that only a slow machine adds to the page's. At the end are those that do not
+// wait for the others: renewals.
 func untimed(rows, page []string) []string {
 	var steps, others []string
 	for _, row := range rows {
