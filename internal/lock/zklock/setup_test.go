@@ -4,8 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
-	"log"
 	"math/rand/v2"
 	"sync"
 	"testing"
@@ -49,7 +47,7 @@ type onDemand struct {
 }
 
 func (d *onDemand) on(ttl time.Duration) *zklock.Backend {
-	d.once.Do(func() { d.Backend = connect(d.t, zklock.Options{Root: d.root, SessionTimeout: 3 * ttl}, d.link.Addr) })
+	d.once.Do(func() { d.Backend = connect(d.t, d.link.Addr, zklock.Options{Root: d.root, SessionTimeout: 3 * ttl}) })
 	return d.Backend
 }
 
@@ -61,7 +59,12 @@ func (d *onDemand) Holder(ctx context.Context, key string) (lock.Holder, error) 
 	return d.on(10*patience).Holder(ctx, key)
 }
 
-func (d *onDemand) Close() error { return d.on(patience).Close() }
+func (d *onDemand) Close() error {
+	if d.once.Do(func() {}); d.Backend == nil {
+		return nil
+	}
+	return d.Backend.Close()
+}
 
 // patience bounds every wait. Nothing takes this long unless it hangs.
 const patience = 20 * time.Second
@@ -85,24 +88,60 @@ func wait[T any](t testing.TB, what string, signal <-chan T) T {
 	}
 }
 
+// newRoot returns a path that no other test uses.
 func newRoot() string { return fmt.Sprintf("/test/%016x", rand.Uint64()) }
 
-// connect returns a Backend that is closed at the end of the test. Each server is given twice: the library waits for a
-// second before it dials a single one again.
-func connect(t testing.TB, o zklock.Options, addrs ...string) *zklock.Backend {
+// connect returns a Backend that is closed at the end of the test. The server is given twice, so that it is dialled again
+// at once: the library waits for a second before it tries a single one again.
+func connect(t testing.TB, addr string, o zklock.Options) *zklock.Backend {
 	t.Helper()
-	b, err := zklock.New(append(addrs, addrs...), o)
+	return connectAll(t, []string{addr, addr}, o)
+}
+
+func connectAll(t testing.TB, addrs []string, o zklock.Options) *zklock.Backend {
+	t.Helper()
+	b, err := zklock.New(addrs, o)
 	testserver.Must(t, err)
-	t.Cleanup(func() { _ = b.Close() })
+	t.Cleanup(func() {
+		if err := b.Close(); err != nil {
+			t.Errorf("close backend: %v", err)
+		}
+	})
 	return b
 }
 
-// linked returns a Backend behind a link, and a plain client that looks at the nodes below the root.
-func linked(t testing.TB, session time.Duration) (*zklock.Backend, *testserver.Link, tree, string) {
+// newLocker returns a Locker that is closed at the end of the test, with its Backend.
+func newLocker(t testing.TB, b lock.Backend, o lock.Options) *lock.Locker {
 	t.Helper()
-	addr, root := testserver.ZooKeeper(t), newRoot()
-	link := testserver.LinkTo(t, addr)
-	return connect(t, zklock.Options{Root: root, SessionTimeout: session}, link.Addr), link, lookAt(t, addr), root
+	l := lock.New(b, o)
+	t.Cleanup(func() {
+		if err := l.Close(); err != nil {
+			t.Errorf("close: %v", err)
+		}
+	})
+	return l
+}
+
+// acquire asks until there is an answer: a server that was away, or a machine that stood still, can cost a request all
+// of its time.
+func acquire(t testing.TB, l *lock.Locker, key string) *lock.Lease {
+	t.Helper()
+	for ctx := bounded(t); ; {
+		lease, err := l.Acquire(ctx, key)
+		if err == nil {
+			return lease
+		}
+		if !errors.Is(err, lock.ErrNoAnswer) || ctx.Err() != nil {
+			t.Fatalf("Acquire: %v", err)
+		}
+	}
+}
+
+func mustRelease(t testing.TB, lease *lock.Lease) {
+	t.Helper()
+	if err := lease.Release(); err != nil {
+		t.Errorf("Release: %v", err)
+	}
 }
 
 // claim returns the claim of an owner that waits. Its TTL is a second.
@@ -110,8 +149,14 @@ func claim(key, owner string) lock.Claim {
 	return lock.Claim{Key: key, Owner: owner, TTL: time.Second, Queue: true}
 }
 
+// mustGrant acquires the key in the name of me.
+func mustGrant(t *testing.T, b *zklock.Backend, key string) lock.Grant {
+	t.Helper()
+	return ask(t, b, claim(key, "me"), false)
+}
+
 // ask fails the test unless the key is granted, or held by another.
-func ask(t testing.TB, b lock.Backend, c lock.Claim, held bool) lock.Grant {
+func ask(t *testing.T, b *zklock.Backend, c lock.Claim, held bool) lock.Grant {
 	t.Helper()
 	g, err := b.Acquire(bounded(t), c)
 	if err != nil || g.Held != held {
@@ -121,13 +166,31 @@ func ask(t testing.TB, b lock.Backend, c lock.Claim, held bool) lock.Grant {
 }
 
 // renew asks until there is an answer, on whichever connection: nil or ErrLost.
-func renew(t testing.TB, b lock.Backend, c lock.Claim) (err error) {
+func renew(t testing.TB, b *zklock.Backend, c lock.Claim) error {
 	t.Helper()
-	testserver.Until(t, "a renewal is answered", patience, func() bool {
-		_, err = b.Renew(bounded(t), c)
-		return err == nil || errors.Is(err, lock.ErrLost)
-	})
-	return err
+	for ctx := bounded(t); ; {
+		_, err := b.Renew(ctx, c)
+		if err == nil || errors.Is(err, lock.ErrLost) || ctx.Err() != nil {
+			return err
+		}
+	}
+}
+
+// mustEndWithContext calls with a context that ends soon. late is far later, for a busy machine, and far earlier than the
+// library's own time limits.
+func mustEndWithContext(t *testing.T, name string, call func(context.Context) error) {
+	t.Helper()
+	const soon, late = 50 * time.Millisecond, 5 * time.Second
+	ctx, cancel := context.WithTimeout(t.Context(), soon)
+	defer cancel()
+	began := time.Now()
+	err := call(ctx)
+	if took := time.Since(began); took > late {
+		t.Errorf("%s took %v, want %v", name, took, soon)
+	}
+	if !errors.Is(err, context.DeadlineExceeded) {
+		t.Errorf("%s: %v, want DeadlineExceeded", name, err)
+	}
 }
 
 // tree is a plain client that looks at the nodes.
@@ -138,19 +201,48 @@ type tree struct {
 
 func lookAt(t testing.TB, addr string) tree {
 	t.Helper()
-	conn, _, err := zk.Connect([]string{addr}, time.Minute, zk.WithLogger(log.New(io.Discard, "", 0)))
+	conn, events, err := zk.Connect([]string{addr}, time.Minute, zk.WithLogger(silent{}), zk.WithLogInfo(false))
 	testserver.Must(t, err)
-	t.Cleanup(conn.Close)
+	t.Cleanup(func() {
+		conn.Close()
+		for range events {
+		}
+	})
 	return tree{conn, t}
 }
 
-// await waits until the node has n children; none if it does not exist.
-func (v tree) await(path string, n int) {
+type silent struct{}
+
+func (silent) Printf(string, ...any) {}
+
+// count fails the test unless the node has n children; none if it does not exist.
+func (v tree) count(path string, n int) {
 	v.t.Helper()
-	testserver.Until(v.t, fmt.Sprintf("%d nodes under %s", n, path), patience, func() bool {
-		names, _, err := v.Children(path)
-		return len(names) == n && (err == nil || errors.Is(err, zk.ErrNoNode))
-	})
+	names, _, err := v.Children(path)
+	if err != nil && !errors.Is(err, zk.ErrNoNode) {
+		v.t.Fatalf("children of %s: %v", path, err)
+	}
+	if len(names) != n {
+		v.t.Errorf("%d nodes under %s, want %d: %q", len(names), path, n, names)
+	}
+}
+
+// awaitCount waits until the node has n children.
+func (v tree) awaitCount(path string, n int) {
+	v.t.Helper()
+	for {
+		names, _, changed, err := v.ChildrenW(path)
+		if errors.Is(err, zk.ErrNoNode) { // made in a moment, or a container that was removed
+			_, _, changed, err = v.ExistsW(path)
+		}
+		if err != nil {
+			v.t.Fatalf("children of %s: %v", path, err)
+		}
+		if len(names) == n {
+			return
+		}
+		wait(v.t, fmt.Sprintf("%d nodes under %s, now %q", n, path, names), changed)
+	}
 }
 
 // clear removes the node and all below it.
