@@ -15,8 +15,7 @@ import (
 )
 
 const (
-	// burst is the size of a bucket, in time: with ten requests per second, fifty may be sent at once. A buyer who has
-	// sent nothing for as long has full buckets again, here and in Redis.
+	// burst is the size of a bucket, in time: with ten requests per second, fifty may be sent at once.
 	burst = 5 * time.Second
 
 	// refusalPause delays the refusal of a buyer with too many requests in progress. Otherwise, connections that ask
@@ -53,7 +52,9 @@ type bucket struct {
 	asking     int       // requests to Redis in progress
 }
 
-func (b *bucket) idle(now time.Time) bool { return now.Sub(b.used) > burst }
+// idle reports whether the bucket has been full for as long as a burst: so has the one in Redis, if the buyer has sent
+// nothing to another instance.
+func (b *bucket) idle(now time.Time) bool { return now.Sub(b.used) > 2*burst }
 
 // NewLimiter returns a Limiter that counts in this Redis for all instances together or, if client is nil, for this
 // instance only. A buyer may send perSecond changes per second, and five times as many in a burst. If a burst goes to
