@@ -142,7 +142,8 @@ func (c *Command) find(ctx context.Context, progress func(string), wrong control
 	return "", nil
 }
 
-// sources returns the changed source files: the shop's with the mistake in a patch, and Go's if clocks must be movable.
+// sources returns the changed source files: the shop's with the mistake in a patch, empty for none, and Go's if clocks
+// must be movable.
 func sources(ctx context.Context, patch string, clocksApart bool) (overlay.Overlay, error) {
 	found, err := exec.CommandContext(ctx, "go", "env", "GOMOD", "GOROOT").Output()
 	if err != nil {
@@ -150,7 +151,9 @@ func sources(ctx context.Context, patch string, clocksApart bool) (overlay.Overl
 	}
 	module, goroot, _ := strings.Cut(strings.TrimSpace(string(found)), "\n")
 	changed := overlay.Overlay{}
-	err = changed.Apply(filepath.Dir(module), patch)
+	if patch != "" {
+		err = changed.Apply(filepath.Dir(module), patch)
+	}
 	if err == nil && clocksApart {
 		err = changed.Apply(filepath.Join(goroot, "src"), movableClock)
 	}

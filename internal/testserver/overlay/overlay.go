@@ -3,6 +3,7 @@ package overlay
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"maps"
 	"os"
@@ -23,10 +24,16 @@ var (
 // in their file exactly once. Line numbers do not count, so that a patch outlives changes elsewhere in the file. Text above
 // the first file is ignored. After an error, the overlay is as it was.
 func (o Overlay) Apply(folder, patch string) error {
-	changed := maps.Clone(o)
-	for _, part := range fileStart.Split(patch, -1)[1:] {
-		hunks := hunkStart.Split(part, -1)
+	changed, parts := maps.Clone(o), fileStart.Split(patch, -1)[1:]
+	if len(parts) == 0 {
+		return errors.New("the patch changes no file: want the output of git diff, with its prefixes a/ and b/")
+	}
+	for _, part := range parts {
+		hunks := hunkStart.Split(strings.TrimSuffix(part, "\n")+"\n", -1)
 		file := filepath.Join(folder, strings.TrimSpace(hunks[0]))
+		if len(hunks) == 1 {
+			return fmt.Errorf("patch of %s: it has no hunk", file)
+		}
 		for _, hunk := range hunks[1:] {
 			var before, after strings.Builder
 			for line := range strings.Lines(hunk) {
@@ -61,8 +68,9 @@ func (o Overlay) replace(file, before, after string) error {
 		}
 		text = string(source)
 	}
-	if n := strings.Count("\n"+text, "\n"+before); n != 1 {
-		return fmt.Errorf("patch of %s: the file must contain these lines once, not %d times:\n%s", file, n, before)
+	from, to := strings.Index("\n"+text, "\n"+before), strings.LastIndex("\n"+text, "\n"+before)
+	if from < 0 || from != to {
+		return fmt.Errorf("patch of %s: the file must contain these lines exactly once:\n%s", file, before)
 	}
 	o[file] = strings.Replace("\n"+text, "\n"+before, "\n"+after, 1)[1:]
 	return nil

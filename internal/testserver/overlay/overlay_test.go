@@ -24,10 +24,13 @@ func TestOverlay_Apply(t *testing.T) {
 		t.Errorf("got %q, %v", changed[file], err)
 	}
 	for patch, want := range map[string]string{
-		start + "-two\n+2\n":                      "not 2 times",
-		start + "-hree\n+3\n":                     "not 0 times",
-		start + " one\n+1\n@@ @@\n-four\n+4\n":    "not 0 times",
+		start + "-two\n+2\n":                      "exactly once",
+		start + "-hree\n+3\n":                     "exactly once",
+		start + " one\n+1\n@@ @@\n-four\n+4\n":    "exactly once",
 		start + " one\n\n-two\n":                  `"\n" is no line`,
+		start + "-two\n+2":                        "exactly once",
+		"--- a/f\n+++ b/f\n":                      "no hunk",
+		strings.ReplaceAll(both, "b/f", "f"):      "changes no file",
 		strings.Replace(both, "b/f", "b/none", 1): "no such file",
 	} {
 		changed := Overlay{}
