@@ -16,8 +16,8 @@ import (
 	"example.com/shop/internal/store/storetest"
 )
 
-// "One transaction, for any SKUs": carts, in any order of their lines, and single units. "A refused order delays no other
-// order of the batch": all others are placed in the same transaction.
+// "One transaction, for any SKUs": carts, in any order of their lines, and single units. "A refused order delays no
+// other order of the batch": all others are placed in the same transaction.
 func TestBatch_oneFails(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
@@ -77,8 +77,8 @@ func TestBatch_oneFails(t *testing.T) {
 	}
 }
 
-// place "predicts the orders by the last known terms of the SKUs, and mends them later if the terms have changed": an order
-// that a batch has not placed, or has placed at other terms, leaves no wrong row.
+// place "predicts the orders by the last known terms of the SKUs, and mends them later if the terms have changed": an
+// order that a batch has not placed, or has placed at other terms, leaves no wrong row.
 func TestBatch_mends(t *testing.T) {
 	t.Parallel()
 	storetest.Each(t, func(t *testing.T, db *store.Store) {
@@ -169,8 +169,9 @@ func TestBatch_oneOrderOfEach(t *testing.T) {
 	})
 }
 
-// "After a batch that left nothing of a SKU, the next buyers of this SKU wait in a queue of their own. The leader of that
-// queue reads the stock without a transaction, and refuses the buyers for as long as nothing is left." It needs no lease.
+// "After a batch that left nothing of a SKU, the next buyers of this SKU wait in a queue of their own. The leader of
+// that queue reads the stock without a transaction, and refuses the buyers for as long as nothing is left." It needs no
+// lease.
 func TestBatch_soldOut(t *testing.T) {
 	t.Parallel()
 	storetest.Each(t, func(t *testing.T, db *store.Store) {
@@ -196,8 +197,8 @@ func TestBatch_soldOut(t *testing.T) {
 	})
 }
 
-// A buyer whose ctx ends in a queue leaves it. One that a batch has taken is left out if its ctx ends before the order is
-// decided.
+// A buyer whose ctx ends in a queue leaves it. One that a batch has taken is left out if its ctx ends before the order
+// is decided.
 func TestBatch_gone(t *testing.T) {
 	t.Parallel()
 	storetest.Each(t, func(t *testing.T, db *store.Store) {
@@ -244,8 +245,8 @@ func TestBatch_ends(t *testing.T) {
 	})
 }
 
-// "After the decision, the buyer waits for the outcome, for two seconds at most": a caller whose time is over gets an answer
-// although the transaction stands still. The same request learns the outcome later.
+// "After the decision, the buyer waits for the outcome, for two seconds at most": a caller whose time is over gets an
+// answer although the transaction stands still. The same request learns the outcome later.
 func TestBatch_standsStill(t *testing.T) {
 	t.Parallel()
 	storetest.Each(t, func(t *testing.T, db *store.Store) {

@@ -12,9 +12,9 @@ import (
 	"example.com/shop/internal/store/storetest"
 )
 
-// "A count that was lost lets in no more buyers than there are units": the first has taken the last unit, and everything in
-// Redis is deleted. The second counts again and takes the unit. The first is about to write its order, and starts over, or the
-// second would be let in to a row that has no unit left.
+// "A count that was lost lets in no more buyers than there are units": the first has taken the last unit, and
+// everything in Redis is deleted. The second counts again and takes the unit. The first is about to write its order,
+// and starts over, or the second would be let in to a row that has no unit left.
 func TestPreDeductReconciled_lost(t *testing.T) {
 	t.Parallel()
 	storetest.Each(t, func(t *testing.T, db *store.Store) {

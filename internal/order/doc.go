@@ -1,7 +1,7 @@
 // Package order takes orders without selling a unit twice.
 //
-// A placed order is pending and holds its units. An order that costs nothing is paid when it is placed. Service.Place takes
-// these steps:
+// A placed order is pending and holds its units. An order that costs nothing is paid when it is placed. Service.Place
+// takes these steps:
 //
 //	validate -> check that the SKUs exist -> replay a known idempotency key, or sell: by a Strategy
 //
@@ -9,22 +9,23 @@
 // default, and batch, which are in package batch.
 //
 // An order has several lines, which are placed, and end, all together or not at all. Lines of the same SKU count as one
-// line, at the place of the first. The total is computed here, from the current prices, which must be in one currency. The
-// times of an order come from the database's clock when the stock was read. If a batch has predicted the order, its times
-// may be off by less than a second. The movements of an order's end have the instance's time.
+// line, at the place of the first. The total is computed here, from the current prices, which must be in one currency.
+// The times of an order come from the database's clock when the stock was read. If a batch has predicted the order, its
+// times may be off by less than a second. The movements of an order's end have the instance's time.
 //
-// An order ends once. If the payment provider reports its payment (Service.TakePayment), the order is paid and its units
-// are sold. If the order is cancelled, or expires because it was not paid in time, its units are available again. To end
-// an order, a transaction needs only the lock of the order's row. The order must be pending and, by the database's clock,
-// not due; to expire, it must be due. The ends of many orders share a transaction: package batch has the Ender.
+// An order ends once. If the payment provider reports its payment (Service.TakePayment), the order is paid and its
+// units are sold. If the order is cancelled, or expires because it was not paid in time, its units are available again.
+// To end an order, a transaction needs only the lock of the order's row. The order must be pending and, by the
+// database's clock, not due; to expire, it must be due. The ends of many orders share a transaction: package batch has
+// the Ender.
 //
 // Every transaction of the shop locks rows in one sequence, so that no two transactions wait for each other:
 //
 //	orders -> buyers -> idempotency keys -> payments -> SKUs -> units that buyers have of SKUs with a limit
 //
-// If a transaction waits for several rows of a kind, it locks them in the order of their primary keys. New orders, their
-// lines, the payments of free orders and all movements may be written at any moment, because no other transaction waits for
-// these rows. The idempotency keys include the keys of deliveries.
+// If a transaction waits for several rows of a kind, it locks them in the order of their primary keys. New orders,
+// their lines, the payments of free orders and all movements may be written at any moment, because no other transaction
+// waits for these rows. The idempotency keys include the keys of deliveries.
 //
 // The package promises:
 //

@@ -6,8 +6,8 @@ import (
 	"time"
 )
 
-// Error is a refusal or a failure that a caller can act on. errors.Is compares codes, so that each variable below matches
-// all errors with its code. Unless the text says otherwise, nothing was changed.
+// Error is a refusal or a failure that a caller can act on. errors.Is compares codes, so that each variable below
+// matches all errors with its code. Unless the text says otherwise, nothing was changed.
 type Error struct {
 	Code string
 	Text string
@@ -63,7 +63,8 @@ var (
 	ErrTooLate = &Error{Code: "too-late", Text: "too little of the lease left to commit"}
 	ErrChanged = &Error{Code: "changed", Text: "the stock has changed since it was read"}
 
-	// ErrBusy means that the database cannot execute the request now, as after a lock wait, deadlocks or a lost connection.
+	// ErrBusy means that the database cannot execute the request now, as after a lock wait, deadlocks or a lost
+	// connection.
 	ErrBusy = &Error{Code: "busy", Text: "database is busy"}
 
 	// ErrLocked is an ErrBusy: another transaction has locked a row, or the gap for a new row.

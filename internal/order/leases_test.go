@@ -37,8 +37,9 @@ func (w *watched) config(c *config) {
 	c.wrap = func(next strategy.Locker) strategy.Locker { w.Locker = next; return w }
 }
 
-// "If a lease is not granted in time, because its holder has crashed or the lock's store does not answer, the batch sells
-// without it"; "after a failed wait for the lease of a SKU, batches wait for it only for retryWait, until one gets it".
+// "If a lease is not granted in time, because its holder has crashed or the lock's store does not answer, the batch
+// sells without it"; "after a failed wait for the lease of a SKU, batches wait for it only for retryWait, until one
+// gets it".
 func TestLanes_withoutLeases(t *testing.T) {
 	t.Parallel()
 	storetest.Each(t, func(t *testing.T, db *store.Store) {
@@ -116,8 +117,8 @@ func (h heldUp) TryLevels(skus []string, within time.Duration) (order.Levels, er
 	return h.Tx.TryLevels(skus, within)
 }
 
-// "So a holder whose lease has ended is also harmless": the holder is paused after it got the lease, another instance sells
-// under the next lease, and then the holder sells the rest.
+// "So a holder whose lease has ended is also harmless": the holder is paused after it got the lease, another instance
+// sells under the next lease, and then the holder sells the rest.
 func TestLanes_lateHolder(t *testing.T) {
 	t.Parallel()
 	storetest.EachServer(t, func(t *testing.T, kind storetest.Kind) { // SQLite has one writer

@@ -22,21 +22,21 @@ type Ended struct {
 	Order
 	First bool // this call ended it
 
-	// Replayed reports whether the same request, with the same key, was answered before. It is also true if the request may
-	// have been answered before: the answer to a COMMIT was lost.
+	// Replayed reports whether the same request, with the same key, was answered before. It is also true if the request
+	// may have been answered before: the answer to a COMMIT was lost.
 	Replayed bool
 }
 
-// Pay makes the buyer's pending order paid, without a payment, as in a demonstration: its units become sold. If the order
-// is already paid, Pay returns it as it is, so that repeating the request is safe. A refusal leaves the key free.
+// Pay makes the buyer's pending order paid, without a payment, as in a demonstration: its units become sold. If the
+// order is already paid, Pay returns it as it is, so that repeating the request is safe. A refusal leaves the key free.
 //
 // Errors: ErrNotFound, ErrExpired, ErrState, ErrBusy, ErrUnknownOutcome; with a key also ErrKeyInvalid, ErrKeyReused.
 func (s *Service) Pay(ctx context.Context, r EndRequest) (Ended, error) {
 	return s.end(ctx, r, Paid)
 }
 
-// Cancel makes the buyer's pending order cancelled: its units become available. If the order is already cancelled, Cancel
-// returns it as it is. Errors: as for Pay.
+// Cancel makes the buyer's pending order cancelled: its units become available. If the order is already cancelled,
+// Cancel returns it as it is. Errors: as for Pay.
 func (s *Service) Cancel(ctx context.Context, r EndRequest) (Ended, error) {
 	return s.end(ctx, r, Cancelled)
 }
@@ -55,10 +55,10 @@ type Ending struct {
 
 // Outcome is what came of an Ending.
 type Outcome struct {
-	Order   Order   // as it is now; zero if it was not read
+	Order   Order   // as it was read, with the status that it has now; zero if it was not read
 	Due     bool    // the order is pending, and due by the database's clock: it can only expire
 	First   bool    // this call ended the order or, with an ErrUnknownOutcome, may have ended it
-	Payment Payment // as it is on record
+	Payment Payment // with its Refusal; if it was recorded before, as it was recorded
 	Err     error   // also nil if the order does not end as requested: the status, or Payment.Refusal, says why
 }
 
@@ -120,17 +120,16 @@ func (s *Service) endReplay(ctx context.Context, e Ending) (Ended, error) {
 func (s *Service) endAs(ctx context.Context, e Ending) (Ended, error) {
 	o := s.endWithRetry(ctx, e)
 	first, payment, err := o.First, o.Payment, o.Err
-	if err == nil && o.Due { // no sweep has expired the order yet
+	if err == nil && o.Due && (payment.Refusal == "" || payment.Refusal == ErrExpired.Code) { // no sweep has expired the order yet
 		o = s.endWithRetry(ctx, Ending{OrderID: e.OrderID, As: Expired})
 		err = o.Err
-		if err == nil && o.Order.Status == Pending {
-			err = ErrBusy.with("the database's clock stepped back")
-		}
 	}
 	switch {
 	case err != nil:
 	case payment.Refusal != "":
 		err = payment.refused(o.Order)
+	case o.Order.Status == Pending:
+		err = ErrBusy.with("the database's clock stepped back")
 	case o.Order.Status != e.As:
 		err = hasEnded(o.Order.Status)
 	}

@@ -238,8 +238,8 @@ func TestService_ExpireDue_together(t *testing.T) {
 	})
 }
 
-// "An order that cannot be expired does not delay the others", even if another transaction locks a row that it needs for
-// longer than the database waits. The sweep tries the row again once.
+// "An order that cannot be expired does not delay the others", even if another transaction locks a row that it needs
+// for longer than the database waits. The sweep tries the row again once.
 func TestService_ExpireDue_locked(t *testing.T) {
 	t.Parallel()
 	storetest.EachServer(t, func(t *testing.T, kind storetest.Kind) {

@@ -126,8 +126,8 @@ func patient(ctx context.Context, b *bundle, r order.Request) (order.Order, erro
 }
 
 // "No buyer exceeds a limit, by any strategy, with any number of instances and of orders at once": neither the limit of
-// pending orders, with four SKUs, so that no lease puts the orders in line, nor the limit of units of a SKU, in orders of
-// one to three.
+// pending orders, with four SKUs, so that no lease puts the orders in line, nor the limit of units of a SKU, in orders
+// of one to three.
 func TestService_limitsAtOnce(t *testing.T) {
 	t.Parallel()
 	const orders = 24
@@ -174,8 +174,8 @@ func TestService_limitsAtOnce(t *testing.T) {
 	}
 }
 
-// Orders that come and go while others are counted, and a limit with them: none waits for another for ever, and never is
-// there one too many.
+// Orders that come and go while others are counted, and a limit with them: none waits for another for ever, and never
+// is there one too many.
 func TestService_maxOpenComingAndGoing(t *testing.T) {
 	t.Parallel()
 	const buyers, rounds, most = 8, 12, 3
@@ -254,9 +254,10 @@ func TestService_Place_termsOfTheLockedRow(t *testing.T) {
 	})
 }
 
-// "If the SKU had no limit, the units of each buyer are added up, while the SKU is for sale without a limit": before each of
-// its transactions, buyers place and cancel orders. "After order.ErrUnknownOutcome, [...] repeating the call is safe. If a
-// call begins while another one counts, one of them returns one of these two errors." The audit never finds a difference.
+// "If the SKU had no limit, the units of each buyer are added up, while the SKU is for sale without a limit": before
+// each of its transactions, buyers place and cancel orders. "After order.ErrUnknownOutcome, [...] repeating the call is
+// safe. If a call begins while another one counts, one of them returns one of these two errors." The audit never finds
+// a difference.
 func TestStore_SetLimitPerBuyer_whileSelling(t *testing.T) {
 	t.Parallel()
 	storetest.EachServer(t, func(t *testing.T, kind storetest.Kind) {
@@ -316,9 +317,9 @@ func TestStore_SetLimitPerBuyer_whileSelling(t *testing.T) {
 	})
 }
 
-// "One recount at a time runs." While it is held up, because another session has locked a row, further calls wait for it
-// without a connection, and each SKU is sold, "while the SKU is for sale without a limit". "If a call begins while another one counts,
-// one of them returns" an error: at once for the SKU of the recount in progress.
+// "One recount at a time runs." While it is held up, because another session has locked a row, further calls wait for
+// it without a connection, and each SKU is sold, "while the SKU is for sale without a limit". "If a call begins while
+// another one counts, one of them returns" an error: at once for the SKU of the recount in progress.
 func TestStore_SetLimitPerBuyer_atOnce(t *testing.T) {
 	t.Parallel()
 	const skus = 40 // more than the pool has connections

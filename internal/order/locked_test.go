@@ -14,9 +14,9 @@ import (
 	"example.com/shop/internal/store/storetest"
 )
 
-// While another session keeps a row locked, or the gap for new rows, the others of the same moment are served. What waits
-// keeps few connections, and is served when the row is free: "If another transaction has locked a row of a request, the
-// request waits in the queue behind: it delays no other request."
+// While another session keeps a row locked, or the gap for new rows, the others of the same moment are served. What
+// waits keeps few connections, and is served when the row is free: "If another transaction has locked a row of a
+// request, the request waits in the queue behind: it delays no other request."
 func TestLockedRow(t *testing.T) {
 	t.Parallel()
 	const crowd, waiting = 64, 16
@@ -157,12 +157,13 @@ func (b *bundle) lockedBy(t *testing.T, statements string) (unlock func()) {
 	return func() { wantErr(t, "rollback", session.Rollback(), nil) }
 }
 
-// patientSession are the parameters of a database on which a session may stand still in a transaction, and wait for locks.
+// patientSession are the parameters of a database on which a session may stand still in a transaction, and wait for
+// locks.
 const patientSession = "innodb_lock_wait_timeout=600&wait_timeout=600"
 
-// A crowd of carts keeps coming to a locked gap. Each is answered: it waits "until rowTimeout after it came". It "does not keep
-// the rows of its other SKUs locked for one attempt after the other": the others are served, those that come at the same
-// moment and those that come later. "The leader of that queue runs aloneAtOnce transactions at a time."
+// A crowd of carts keeps coming to a locked gap. Each is answered: it waits "until rowTimeout after it came". It "does
+// not keep the rows of its other SKUs locked for one attempt after the other": the others are served, those that come
+// at the same moment and those that come later. "The leader of that queue runs aloneAtOnce transactions at a time."
 func TestLockedRow_crowd(t *testing.T) {
 	t.Parallel()
 	const crowd, others, rounds, aloneAtOnce = 60, 10, 3, 8
@@ -242,8 +243,8 @@ func TestLockedRow_crowd(t *testing.T) {
 	})
 }
 
-// What waits behind is answered while the row is still locked: it waits "until rowTimeout after it came", or until its caller
-// leaves. A strategy of one order tries "again after ErrChanged and, for 5 s, after ErrLocked".
+// What waits behind is answered while the row is still locked: it waits "until rowTimeout after it came", or until its
+// caller leaves. A strategy of one order tries "again after ErrChanged and, for 5 s, after ErrLocked".
 func TestLockedRow_forLong(t *testing.T) {
 	t.Parallel()
 	storetest.EachServer(t, func(t *testing.T, kind storetest.Kind) {

@@ -57,8 +57,8 @@ func (o Order) Sorted() []Line {
 	return slices.SortedFunc(slices.Values(o.Lines), func(a, b Line) int { return cmp.Compare(a.SKU, b.SKU) })
 }
 
-// Movements returns the ledger's rows for the order's units, of the kind stock.Reserve, stock.Sell or stock.Release. fences
-// has, by SKU, the fences under which the units are taken; it may be nil.
+// Movements returns the ledger's rows for the order's units, of the kind stock.Reserve, stock.Sell or stock.Release.
+// fences has, by SKU, the fences under which the units are taken; it may be nil.
 func (o Order) Movements(kind stock.Kind, fences map[string]int64, at time.Time) []stock.Movement {
 	return Map(o.Sorted(), func(line Line) stock.Movement {
 		return stock.Movement{
@@ -217,8 +217,8 @@ func (d *Draft) Price(levels Levels) error {
 	return nil
 }
 
-// Replay makes the draft the answer to a repeated request: the order of the key as it was first answered. Since then, only
-// the status of the order and the end of its hold may have changed. ErrKeyReused: another request used the key.
+// Replay makes the draft the answer to a repeated request: the order of the key as it was first answered. Since then,
+// only the status of the order and the end of its hold may have changed. ErrKeyReused: another request used the key.
 func (d *Draft) Replay(used UsedKey) error {
 	if used.Fingerprint != d.Fingerprint {
 		return ErrKeyReused
@@ -262,8 +262,8 @@ func (l Levels) Cover(d *Draft) error {
 	return nil
 }
 
-// Limits are the limits per buyer that a transaction checks when it places orders. Those on units come from the levels by
-// which the orders were priced.
+// Limits are the limits per buyer that a transaction checks when it places orders. Those on units come from the levels
+// by which the orders were priced.
 type Limits struct {
 	MaxOpen int                   // pending orders of a buyer; 0 for no limit
 	Open    map[string]OpenOrders // as Tx.Open has counted them, by buyer

@@ -15,7 +15,8 @@ import (
 // OwnWord begins the id of the payment that the shop itself records; the order's id follows.
 const OwnWord = "buyer:"
 
-// OwnPayment returns the payment that the shop records for a free order, or if the buyer pays without a payment service.
+// OwnPayment returns the payment that the shop records for a free order, or if the buyer pays without a payment
+// service.
 func (o Order) OwnPayment() Payment {
 	return Payment{ID: OwnWord + o.ID, OrderID: o.ID, Amount: o.Total}
 }
@@ -46,8 +47,8 @@ const (
 	RefundedPayments PaymentList = "refunded" // that have paid their orders: the buyer has the money back, and may get the goods
 )
 
-// Reasons why a payment does not pay its order. ErrExpired and ErrState are further reasons. Unless it is already refunded,
-// the payment must be refunded.
+// Reasons why a payment does not pay its order. ErrExpired and ErrState are further reasons. Unless it is already
+// refunded, the payment must be refunded.
 var (
 	ErrAlreadyPaid     = &Error{Code: "already-paid", Text: "the order is already paid"}
 	ErrAmountMismatch  = &Error{Code: "amount-mismatch", Text: "the payment is not the total of the order"}
@@ -61,8 +62,8 @@ var (
 	ErrNoPayment     = &Error{Code: "payment-not-found", Text: "payment not found"}
 )
 
-// CheckPaymentID returns ErrPayment unless an id has 1 to 255 letters, digits or any of _:=+@~-. and does not begin with a
-// dot: clients and proxies remove the segments . and .. from the path of a URL.
+// CheckPaymentID returns ErrPayment unless an id has 1 to 255 letters, digits or any of _:=+@~-. and does not begin
+// with a dot: clients and proxies remove the segments . and .. from the path of a URL.
 func CheckPaymentID(id string) error {
 	if !paymentIDRule.MatchString(id) {
 		return ErrPayment.with("payment_id: want 1 to 255 letters, digits or any of _:=+@~-. of which the first is not a dot")
@@ -129,9 +130,10 @@ func (p Payment) refused(o Order) error {
 	return &Error{Code: p.Refusal, Text: text, Status: o.Status, Refund: p.Refusal != ErrAlreadyRefunded.Code || p.RefundedAt.IsZero()}
 }
 
-// PaymentFailed is for a payment that has failed, as the payment provider reports it. It returns the order. The order keeps
-// its units until its hold ends, so that the buyer can try again; with release, a pending order is cancelled. An order that
-// has ended stays as it is, because reports may come out of order. Errors: ErrNotFound, ErrBusy, ErrUnknownOutcome.
+// PaymentFailed is for a payment that has failed, as the payment provider reports it. It returns the order. The order
+// keeps its units until its hold ends, so that the buyer can try again; with release, a pending order is cancelled. An
+// order that has ended stays as it is, because reports may come out of order. Errors: ErrNotFound, ErrBusy,
+// ErrUnknownOutcome.
 func (s *Service) PaymentFailed(ctx context.Context, id string, release bool) (Order, error) {
 	if release {
 		ended, err := s.endAs(ctx, Ending{OrderID: id, As: Cancelled})

@@ -68,9 +68,9 @@ func extended(b *bundle, t *testing.T, o order.Order) error {
 	return err
 }
 
-// "Each paid order was paid by one payment, of its total. Every other payment is on record as refused, so that its money
-// can be refunded. A payment has one answer, however often and however late it is repeated." Each message of a provider,
-// alone and behind a success, meets an order in each state.
+// "Each paid order was paid by one payment, of its total. Every other payment is on record as refused, so that its
+// money can be refunded. A payment has one answer, however often and however late it is repeated." Each message of a
+// provider, alone and behind a success, meets an order in each state.
 func TestPayments_inEachState(t *testing.T) {
 	t.Parallel()
 	states := []struct {
@@ -119,8 +119,7 @@ func TestPayments_inEachState(t *testing.T) {
 			map[string]error{"pending": order.ErrAmountMismatch, "due": expired, "expired": expired, "cancelled": cancelled, "paid": paid},
 			map[string]order.Status{"due": order.Expired}},
 		{"refunded before it succeeded", refundedFirst,
-			map[string]error{"pending": refunded, "due": refunded, "expired": refunded, "cancelled": refunded, "paid": refunded},
-			map[string]order.Status{"due": order.Expired}},
+			map[string]error{"pending": refunded, "due": refunded, "expired": refunded, "cancelled": refunded, "paid": refunded}, nil},
 		{"refunded after it succeeded", refundedLater,
 			map[string]error{"due": expired, "expired": expired, "cancelled": cancelled},
 			map[string]order.Status{"pending": order.Paid, "due": order.Expired}},
@@ -170,8 +169,9 @@ func TestPayments_inEachState(t *testing.T) {
 	})
 }
 
-// wantPaidOnce fails unless the level and the ledger of an order's two units are as its status says. Each payment has either paid
-// the order or is to be refunded. The operator sees the payments that are to be refunded, and a refunded one that has paid.
+// wantPaidOnce fails unless the level and the ledger of an order's two units are as its status says. Each payment has
+// either paid the order or is to be refunded. The operator sees the payments that are to be refunded, and a refunded
+// one that has paid.
 func (b *bundle) wantPaidOnce(t testing.TB, o, now order.Order) {
 	t.Helper()
 	want := map[order.Status]stock.Level{
@@ -220,8 +220,8 @@ func (b *bundle) payments(t testing.TB, o order.Order, list order.PaymentList) m
 	return of
 }
 
-// "If payment and expiry come at the same instant, exactly one of them ends the order": 1,000 orders fall due one after the
-// other, while their payments and the sweeps of three instances come.
+// "If payment and expiry come at the same instant, exactly one of them ends the order": 1,000 orders fall due one after
+// the other, while their payments and the sweeps of three instances come.
 func TestPayments_raceWithExpiry(t *testing.T) {
 	t.Parallel()
 	storetest.Each(t, func(t *testing.T, db *store.Store) {
@@ -336,8 +336,8 @@ func TestService_TakePayment_sameID(t *testing.T) {
 	})
 }
 
-// "Reports of refunds may be repeated and out of order: the last one counts." The list of payments to refund, and the time for
-// which they have waited, follow it.
+// "Reports of refunds may be repeated and out of order: the last one counts." The list of payments to refund, and the
+// time for which they have waited, follow it.
 func TestStore_RefundFailed(t *testing.T) {
 	t.Parallel()
 	storetest.Each(t, func(t *testing.T, db *store.Store) {
@@ -386,9 +386,9 @@ func TestStore_RefundFailed(t *testing.T) {
 	})
 }
 
-// The refund and the payment: "exactly one of the two comes first". The refund is reported before and after the transaction
-// has recorded the payment, and at the same moment as the payment. Either the order is paid, and the operator sees that its
-// payment was refunded, or the payment is refused, and nothing is left to do.
+// The refund and the payment: "exactly one of the two comes first". The refund is reported before and after the
+// transaction has recorded the payment, and at the same moment as the payment. Either the order is paid, and the
+// operator sees that its payment was refunded, or the payment is refused, and nothing is left to do.
 func TestPayments_raceWithRefund(t *testing.T) {
 	t.Parallel()
 	storetest.Each(t, func(t *testing.T, db *store.Store) {
@@ -467,8 +467,8 @@ func (r recording) RecordPayments(all ...order.Payment) (map[string]order.Paymen
 	return r.Tx.RecordPayments(all...)
 }
 
-// "Extend lets a pending order hold its units for longer, once, while a payment is under way." A replay of the request that
-// placed it still shows the first end of the hold.
+// "Extend lets a pending order hold its units for longer, once, while a payment is under way." A replay of the request
+// that placed it still shows the first end of the hold.
 func TestService_Extend(t *testing.T) {
 	t.Parallel()
 	storetest.Each(t, func(t *testing.T, db *store.Store) {
@@ -487,5 +487,22 @@ func TestService_Extend(t *testing.T) {
 		if _, err := b.Extend(t.Context(), order.NewID()); !errors.Is(err, order.ErrNotFound) {
 			t.Errorf("got %v, want no order", err)
 		}
+	})
+}
+
+// After a restore or a repair, the shop's own payment of a pending order may be on record: the buyer can pay all the same.
+func TestService_Pay_ownPaymentOnRecord(t *testing.T) {
+	t.Parallel()
+	storetest.Each(t, func(t *testing.T, db *store.Store) {
+		b := setup(t, db)
+		b.supply(t, "mug", 10)
+		o := b.place(t, "key", "mug", 2)
+		wantErr(t, "record", db.InTx(t.Context(), func(tx order.Tx) error {
+			_, _, err := tx.RecordPayments(o.OwnPayment())
+			return err
+		}), nil)
+		_, err := b.Pay(t.Context(), payment(o))
+		wantErr(t, "pay", err, nil)
+		b.wantEnd(t, o, order.Paid, "mug", stock.Level{Supplied: 10, Available: 8, Sold: 2})
 	})
 }

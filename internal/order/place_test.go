@@ -172,8 +172,8 @@ func TestService_Place_twinTookTheLast(t *testing.T) {
 }
 
 // "Lines of the same SKU count as one line", others stay in the buyer's order, and the total is the shop's own. "If the
-// request is repeated, the answer is the order as it was first answered." "Another request with the same key is refused",
-// whatever the lines.
+// request is repeated, the answer is the order as it was first answered." "Another request with the same key is
+// refused", whatever the lines.
 func TestService_Place_lines(t *testing.T) {
 	t.Parallel()
 	storetest.Each(t, func(t *testing.T, db *store.Store) {
@@ -349,8 +349,8 @@ func TestService_Place_clockSteps(t *testing.T) {
 	})
 }
 
-// "A free order, whose total is 0, begins as Paid": by every strategy, in the transaction that places it, with its movements
-// and a payment. A limit holds for it. A cart that costs something is an order like any other.
+// "A free order, whose total is 0, begins as Paid": by every strategy, in the transaction that places it, with its
+// movements and a payment. A limit holds for it. A cart that costs something is an order like any other.
 func TestService_Place_free(t *testing.T) {
 	t.Parallel()
 	storetest.Each(t, func(t *testing.T, db *store.Store) {

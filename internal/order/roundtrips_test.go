@@ -42,8 +42,8 @@ func (r *requests) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.Pro
 	return func(ctx context.Context, cmds []redis.Cmder) error { defer r.count(cmds...); return next(ctx, cmds) }
 }
 
-// The table in docs/strategies.md: statements of orders of buyers who have bought before, BEGIN and COMMIT included, and
-// commands for Redis.
+// The table in docs/strategies.md: statements of orders of buyers who have bought before, BEGIN and COMMIT included,
+// and commands for Redis.
 func TestRoundTrips(t *testing.T) {
 	t.Parallel()
 	document, err := os.ReadFile("../../docs/strategies.md")

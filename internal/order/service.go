@@ -27,7 +27,8 @@ type Config struct {
 	Hold      time.Duration // time for which an unpaid order holds its units; 0 means DefaultHold
 	Extension time.Duration // time by which a hold is extended; 0 means DefaultHold
 
-	// ExpireDue calls OnLag, unless it is nil, with the delay of the oldest due order, by this process's clock; 0 for none.
+	// ExpireDue calls OnLag, unless it is nil, with the delay of the oldest due order, by this process's clock; 0 for
+	// none.
 	OnLag func(time.Duration)
 }
 
@@ -50,8 +51,8 @@ func New(c Config) *Service {
 // Place places an order. Repeating a request with the same key is safe, whatever the first answer was. replayed means
 // that an earlier request placed the order, which is returned as it was placed, even if it has ended since.
 //
-// Errors: the errors of Request.Validate and of the Strategy, and from the lock lock.ErrNotAcquired, lock.ErrNoAnswer and
-// lock.ErrLost.
+// Errors: the errors of Request.Validate and of the Strategy, and from the lock lock.ErrNotAcquired, lock.ErrNoAnswer
+// and lock.ErrLost.
 func (s *Service) Place(ctx context.Context, r Request) (placed Order, replayed bool, err error) {
 	if err := r.Validate(); err != nil {
 		return Order{}, false, err
@@ -92,8 +93,8 @@ const (
 	rowPause   = 50 * time.Millisecond
 )
 
-// Replaying is a Strategy that adds replays to Next. If the key of a request is on record, the answer is the order of the
-// key. Otherwise Next sells the order, and again after ErrChanged and, for 5 s, after ErrLocked.
+// Replaying is a Strategy that adds replays to Next. If the key of a request is on record, the answer is the order of
+// the key. Otherwise Next sells the order, and again after ErrChanged and, for 5 s, after ErrLocked.
 type Replaying struct {
 	Store Store
 	Next  Strategy
@@ -156,7 +157,8 @@ func Pause(ctx context.Context, d time.Duration) error {
 	}
 }
 
-// Order returns the buyer's order with this id. An order of another buyer is ErrNotFound, as is one that does not exist.
+// Order returns the buyer's order with this id. An order of another buyer is ErrNotFound, as is one that does not
+// exist.
 func (s *Service) Order(ctx context.Context, buyer, id string) (Order, error) {
 	found, err := s.order(ctx, id)
 	if err == nil && found.Buyer != buyer {

@@ -136,8 +136,8 @@ func allBy(strategy string, shops []*bundle) []*bundle {
 	return others
 }
 
-// locks returns the other locks, beside Redis, that all instances share: on five Redis and, if the database is a server,
-// in the database and in a ZooKeeper.
+// locks returns the other locks, beside Redis, that all instances share: on five Redis and, if the database is a
+// server, in the database and in a ZooKeeper.
 func locks(t *testing.T, db *store.Store) map[string]strategy.Locker {
 	t.Helper()
 	lockers := map[string]strategy.Locker{}
@@ -177,8 +177,8 @@ func miniRedis(t *testing.T) redis.UniversalClient {
 	return client
 }
 
-// offered are the strategies that an instance can use, and that leave payment to others. A wrong count tells a request that
-// is repeated that its own unit is sold.
+// offered are the strategies that an instance can use, and that leave payment to others. A wrong count tells a request
+// that is repeated that its own unit is sold.
 func offered(b *bundle) []lab.Offer {
 	return slices.DeleteFunc(slices.Clone(b.offers), func(o lab.Offer) bool {
 		if o.Lock == lab.CountLock {

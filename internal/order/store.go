@@ -16,13 +16,13 @@ type Store interface {
 	Levels(ctx context.Context, lines ...Line) (Levels, error)
 
 	// InTx runs fn in one transaction, and commits if fn returns nil. If fn fails, InTx rolls back and returns fn's error.
-	// After a deadlock, InTx runs fn again, a few times; if the server has ended the connection, once. On MySQL, the COMMIT
-	// ignores the cancellation of ctx; on SQLite, a cancelled COMMIT is rolled back. ErrBusy: nothing was changed; ErrLocked:
-	// a statement waited too long for a lock. fn returns ErrNothing if it has nothing to commit.
+	// After a deadlock, InTx runs fn again, a few times; if the server has ended the connection, once. On MySQL, the
+	// COMMIT ignores the cancellation of ctx; on SQLite, a cancelled COMMIT is rolled back. ErrBusy: nothing was changed;
+	// ErrLocked: a statement waited too long for a lock. fn returns ErrNothing if it has nothing to commit.
 	//
 	// If the answer to the COMMIT is lost, InTx finds out on another connection whether the COMMIT was done: it writes the
-	// idempotency key of an order that the transaction has placed, which waits for that transaction. Then InTx returns nil,
-	// or runs fn again. If InTx cannot find out, or no order was placed, it returns ErrUnknownOutcome.
+	// idempotency key of an order that the transaction has placed, which waits for that transaction. Then InTx returns
+	// nil, or runs fn again. If InTx cannot find out, or no order was placed, it returns ErrUnknownOutcome.
 	InTx(ctx context.Context, fn func(Tx) error) error
 
 	// UsedKeys returns the keys that are on record.
@@ -63,7 +63,8 @@ type Tx interface {
 	// Then it leaves out the SKUs whose rows another transaction has locked.
 	TryLevels(skus []string, within time.Duration) (Levels, error)
 
-	// Take moves units from available to reserved. ErrSoldOut, ErrStaleFence, ErrChanged, ErrUnknownSKU: nothing was moved.
+	// Take moves units from available to reserved. ErrSoldOut, ErrStaleFence, ErrChanged, ErrUnknownSKU: nothing was
+	// moved.
 	Take(mode stock.TakeMode, t stock.Take) error
 
 	// Open counts the pending orders of these buyers. The count is exact after LockBuyers.
@@ -92,16 +93,17 @@ type Tx interface {
 	// Record appends movements to the ledger.
 	Record(movements ...stock.Movement) error
 
-	// LockOrders locks the rows of these orders until this transaction has ended, and returns the existing orders by id. It
-	// does not wait for rows that other transactions have locked.
+	// LockOrders locks the rows of these orders until this transaction has ended, and returns the existing orders by id.
+	// It does not wait for rows that other transactions have locked.
 	LockOrders(ids ...string) (map[string]Found, error)
 
 	// Extend writes the ExpiresAt and FirstExpiry of an order that is locked and pending.
 	Extend(o Order) error
 
-	// RecordPayments records the new payments. It does not wait for payments on record that other transactions have locked,
-	// and returns their ids as others. It returns, by id, the other payments that are already on record, unchanged. If so far
-	// only the refund of a payment is on record, RecordPayments adds the order and the amount to this record.
+	// RecordPayments records the new payments. It does not wait for payments on record that other transactions have
+	// locked, and returns their ids as others. It returns, by id, the other payments that are already on record,
+	// unchanged. If so far only the refund of a payment is on record, RecordPayments adds the order and the amount to this
+	// record.
 	RecordPayments(payments ...Payment) (known map[string]Payment, others []string, err error)
 
 	// ForgetPayments deletes payments that this transaction has recorded.

@@ -44,8 +44,8 @@ func judge(commits, claims fates, beforeClaim func(n int)) func(statement string
 	}
 }
 
-// "If the answer to the COMMIT is lost, InTx finds out on another connection whether the COMMIT was done": each order has
-// exactly one outcome, and the buyer's retry gets it.
+// "If the answer to the COMMIT is lost, InTx finds out on another connection whether the COMMIT was done": each order
+// has exactly one outcome, and the buyer's retry gets it.
 func TestService_Place_ambiguousCommit(t *testing.T) {
 	t.Parallel()
 	const pass, drop, mute, hang = testserver.Pass, testserver.Drop, testserver.Mute, testserver.Hang
@@ -143,8 +143,8 @@ func TestService_Place_ambiguousTwin(t *testing.T) {
 	})
 }
 
-// The same for the end of an order: the payment is asked for again, and does not take its own key for another's. Whatever
-// the asking says, "nothing was changed" is no answer: the unanswered commit may have been done.
+// The same for the end of an order: the payment is asked for again, and does not take its own key for another's.
+// Whatever the asking says, "nothing was changed" is no answer: the unanswered commit may have been done.
 func TestService_Pay_unanswered(t *testing.T) {
 	t.Parallel()
 	lost := fmt.Errorf("%w: connection lost", order.ErrUnknownOutcome)

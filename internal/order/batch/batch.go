@@ -25,21 +25,21 @@ import (
 var Sources embed.FS
 
 const (
-	// Once a batch has maxLines lines, it takes no further request: each buyer waits for the whole batch, and a few hundred
-	// lines share the cost of a commit well enough. An order whose lines are not read yet counts as unreadLines.
+	// Once a batch has maxLines lines, it takes no further request: each buyer waits for the whole batch, and a few
+	// hundred lines share the cost of a commit well enough. An order whose lines are not read yet counts as unreadLines.
 	maxLines    = 256
 	unreadLines = 4
 
 	// A request whose row another transaction has locked waits in the queue behind, until rowTimeout after it came. If its
-	// batch has waited in vain, it is tried alone at least once. It is tried again after pollTime. The leader of that queue
-	// runs aloneAtOnce transactions at a time, and begins none later than roundTime after the first.
+	// batch has waited in vain, it is tried alone at least once. It is tried again after pollTime. The leader of that
+	// queue runs aloneAtOnce transactions at a time, and begins none later than roundTime after the first.
 	rowTimeout  = 5 * time.Second
 	pollTime    = 20 * time.Millisecond
 	aloneAtOnce = 8
 	roundTime   = time.Second
 
-	// gatherTime is the time for which requests gather after a batch of several requests, because the answered buyers come back at
-	// about the same time. They also gather before the stock of sold-out SKUs is read.
+	// gatherTime is the time for which requests gather after a batch of several requests, because the answered buyers come
+	// back at about the same time. They also gather before the stock of sold-out SKUs is read.
 	gatherTime = time.Millisecond
 
 	// maxKnown is the number of SKUs whose last level is remembered.
@@ -107,8 +107,8 @@ func (s *Seller) Queued() int {
 	return len(s.selling.requests) + len(s.soldOut.requests) + len(s.ending.requests) + len(s.behind.requests)
 }
 
-// Close answers the waiting requests with lock.ErrClosed, waits for the batches that are being served, and refuses further
-// requests. Calling it again is safe.
+// Close answers the waiting requests with lock.ErrClosed, waits for the batches that are being served, and refuses
+// further requests. Calling it again is safe.
 func (s *Seller) Close() {
 	s.mu.Lock()
 	for _, q := range []*queue{&s.selling, &s.soldOut, &s.ending, &s.behind} {
@@ -132,22 +132,23 @@ func (s *Seller) context(requests []*request) (context.Context, context.CancelFu
 	return context.WithTimeout(ctx, batchTimeout)
 }
 
-// serve decides the requests of a batch and answers them. A panic leaves no request without an answer and no queue without
-// a leader.
+// serve decides the requests of a batch and answers them. A panic leaves no request without an answer and no queue
+// without a leader.
 func (s *Seller) serve(requests []*request, decide func() (*batch, error)) {
 	b, err := newBatch(requests), error(nil)
 	defer func() {
 		if p := recover(); p != nil {
 			err = fmt.Errorf("panic: %v\n%s", p, debug.Stack())
 		}
-		s.answer(requests, b, err)
+		s.answerAll(requests, b, err)
 	}()
 	b, err = decide()
 }
 
-// answer answers each request by its decision, or moves it to the queue in which it waits. If the transaction has waited in
-// vain for a lock, each request of the batch is served alone. With NoWait, a request that then waits in vain fails.
-func (s *Seller) answer(requests []*request, b *batch, err error) {
+// answerAll answers each request by its decision, or moves it to the queue in which it waits. If the transaction has
+// waited in vain for a lock, each request of the batch is served alone. With NoWait, a request that then waits in vain
+// fails.
+func (s *Seller) answerAll(requests []*request, b *batch, err error) {
 	waiting := map[*queue][]*request{}
 	for _, r := range requests {
 		d, alone := b.decisions[r], len(requests) == 1
@@ -172,8 +173,8 @@ func (s *Seller) answer(requests []*request, b *batch, err error) {
 	}
 }
 
-// inTx runs do in a transaction, and again after a deadlock. It returns the last attempt. Without an error, this attempt is
-// committed or has changed nothing.
+// inTx runs do in a transaction, and again after a deadlock. It returns the last attempt. Without an error, this
+// attempt is committed or has changed nothing.
 func (s *Seller) inTx(ctx context.Context, requests []*request, do func(order.Tx, *batch) error) (*batch, error) {
 	b := newBatch(requests)
 	err := s.Store.InTx(ctx, func(tx order.Tx) error {
@@ -261,8 +262,8 @@ func (s *Seller) lockedSKUs(r *request) []string {
 }
 
 // turn returns the time by which the requests in the queue behind are sorted. It is later by roundTime for each failed
-// attempt, of the request itself or for one of its SKUs. So a cart that waits for a row does not keep the rows of its other
-// SKUs locked for one attempt after the other, before their orders are served. The caller has locked mu.
+// attempt, of the request itself or for one of its SKUs. So a cart that waits for a row does not keep the rows of its
+// other SKUs locked for one attempt after the other, before their orders are served. The caller has locked mu.
 func (s *Seller) turn(r *request) time.Time {
 	failed := r.tries
 	for _, line := range r.draft.Lines {

@@ -37,9 +37,11 @@ func (s *Seller) End(ctx context.Context, endings ...order.Ending) []order.Outco
 
 // end ends, in one transaction, those orders of a batch that can end.
 func (s *Seller) end(requests []*request) {
-	ctx, cancel := s.context(requests)
-	defer cancel()
-	s.serve(requests, func() (*batch, error) { return s.inTx(ctx, requests, s.endOrders) })
+	s.serve(requests, func() (*batch, error) {
+		ctx, cancel := s.context(requests)
+		defer cancel()
+		return s.inTx(ctx, requests, s.endOrders)
+	})
 }
 
 // endOrders is one attempt of the transaction.
@@ -103,8 +105,8 @@ func (s *Seller) endOrders(tx order.Tx, b *batch) error {
 	return tx.AddBought(b.levels.Limited(-1, released...))
 }
 
-// decideEnd decides by the locked order whether it ends. The request stays in the batch if the order ends, has already ended
-// as requested, or refuses a payment, which is recorded.
+// decideEnd decides by the locked order whether it ends. The request stays in the batch if the order ends, has already
+// ended as requested, or refuses a payment, which is recorded.
 func (s *Seller) decideEnd(b *batch, r *request, found order.Found) decision {
 	asked := r.ending
 	if asked.Buyer != "" && asked.Buyer != found.Buyer {
@@ -134,8 +136,8 @@ func (s *Seller) decideEnd(b *batch, r *request, found order.Found) decision {
 // pays reports whether the request is a payment of the provider.
 func (r *request) pays() bool { return r.ending.Payment.ID != "" }
 
-// payment returns the payment that the request records; without an ID for none. If a buyer pays without a payment service,
-// it is one of the shop's own, so that each paid order has a payment.
+// payment returns the payment that the request records; without an ID for none. If a buyer pays without a payment
+// service, it is one of the shop's own, so that each paid order has a payment.
 func (b *batch) payment(r *request) order.Payment {
 	if outcome := b.outcomes[r]; !r.pays() && outcome.First && r.ending.As == order.Paid {
 		return outcome.Order.OwnPayment()
@@ -143,8 +145,8 @@ func (b *batch) payment(r *request) order.Payment {
 	return b.outcomes[r].Payment
 }
 
-// recordPayments records the payments of the batch, and returns the ids of the new ones. A payment that is already on record gets
-// its first answer again.
+// recordPayments records the payments of the batch, and returns the ids of the new ones. A payment that is already on
+// record gets its first answer again.
 func (s *Seller) recordPayments(tx order.Tx, b *batch) (recorded map[*request]string, err error) {
 	var payments []order.Payment
 	for _, r := range b.requests {
@@ -153,16 +155,21 @@ func (s *Seller) recordPayments(tx order.Tx, b *batch) (recorded map[*request]st
 		}
 	}
 	known, others, err := tx.RecordPayments(payments...)
+	if err != nil {
+		return nil, err
+	}
 	recorded = map[*request]string{}
 	b.decide(func(r *request) decision {
-		id, outcome := b.payment(r).ID, b.outcomes[r]
-		before, repeated := known[id]
+		p, outcome := b.payment(r), b.outcomes[r]
+		before, repeated := known[p.ID]
 		switch {
-		case slices.Contains(others, id):
+		case p.ID == "":
+		case slices.Contains(others, p.ID):
 			return decision{waits: &s.behind}
 		case !repeated:
-			recorded[r] = id
-		case before.OrderID != outcome.Payment.OrderID || before.Amount != outcome.Payment.Amount:
+			recorded[r] = p.ID
+		case !r.pays(): // the shop's own payment was recorded before: the order ends
+		case before.OrderID != p.OrderID || before.Amount != p.Amount:
 			return decision{refused: order.ErrPaymentReused}
 		default:
 			outcome.Payment = before
@@ -170,7 +177,7 @@ func (s *Seller) recordPayments(tx order.Tx, b *batch) (recorded map[*request]st
 		}
 		return decision{}
 	})
-	return recorded, err
+	return recorded, nil
 }
 
 // leaveReserved takes the order's units from reserved, or refuses the request if fewer units are reserved.
@@ -191,7 +198,7 @@ func (b *batch) leaveReserved(r *request) decision {
 func (b *batch) forgetPayments(tx order.Tx, recorded map[*request]string) error {
 	var ids []string
 	for r, id := range recorded {
-		if _, decided := b.decisions[r]; decided && id != "" {
+		if _, decided := b.decisions[r]; decided {
 			ids = append(ids, id)
 		}
 	}

@@ -20,11 +20,11 @@ type leases struct {
 	cancel context.CancelFunc // ends the wait, and then the renewals, of which one may still follow
 }
 
-// acquire waits for the lease of the first SKU, and takes the leases of the other SKUs
-// that are free. The transaction waits for the rows of the rest. After LeaseWait, acquire returns without a lease,
-// because the transaction cannot oversell. After a failed wait for the lease of a SKU, batches wait for it only for
-// retryWait, until one gets it; after two failed waits in a row, so do the waits for all leases. A further attempt of
-// the transaction keeps the leases of the first.
+// acquire waits for the lease of the first SKU, and takes the leases of the other SKUs that are free. The transaction
+// waits for the rows of the rest. After LeaseWait, acquire returns without a lease, because the transaction cannot
+// oversell. After a failed wait for the lease of a SKU, batches wait for it only for retryWait, until one gets it;
+// after two failed waits in a row, so do the waits for all leases. A further attempt of the transaction keeps the
+// leases of the first.
 func (l *leases) acquire(skus []string) {
 	s := l.seller
 	if l.locker == nil || l.asked || len(skus) == 0 {

@@ -28,7 +28,7 @@ type request struct {
 
 	// The Seller's mu guards both.
 	queue *queue // in which the request waits; nil for none
-	gone  bool   // the caller does not wait in another queue
+	gone  bool   // the caller's ctx has ended: the request must not enter another queue
 }
 
 // answer is the answer to a request.
@@ -49,8 +49,8 @@ func newRequest(ctx context.Context, d order.Draft, key string) *request {
 	return r
 }
 
-// answer returns the answer to a request that has this decision, of a transaction with this error. A transaction that has
-// failed refuses no request.
+// answer returns the answer to a request that has this decision, of a transaction with this error. A transaction that
+// has failed refuses no request.
 func (r *request) answer(d decision, outcome *order.Outcome, err error) answer {
 	switch {
 	case d.replayed != nil && r.ending == nil:
@@ -65,13 +65,16 @@ func (r *request) answer(d decision, outcome *order.Outcome, err error) answer {
 	a := answer{draft: r.draft, err: err}
 	if outcome != nil {
 		a.outcome = *outcome
+		if err != nil {
+			a.outcome.Order.Status = r.draft.Status // as it was read
+		}
 		a.outcome.First = outcome.First && (err == nil || errors.Is(err, order.ErrUnknownOutcome))
 	}
 	return a
 }
 
-// await returns the answer to a request in a queue. Without an answer in time, the outcome is unknown, and the leader may
-// still decide the request.
+// await returns the answer to a request in a queue. Without an answer in time, the outcome is unknown, and the leader
+// may still decide the request.
 func (s *Seller) await(r *request) answer {
 	select {
 	case a := <-r.answered:
@@ -91,7 +94,7 @@ func (s *Seller) await(r *request) answer {
 		return a
 	case <-time.After(leaveTime):
 		err := fmt.Errorf("%w: its transaction has not ended in time", order.ErrUnknownOutcome)
-		return answer{outcome: order.Outcome{First: true}, err: err} // perhaps
+		return answer{outcome: order.Outcome{First: true}, err: err} // the transaction may still end the order
 	}
 }
 

@@ -44,15 +44,16 @@ func (s *Seller) queueOf(r *request) *queue {
 
 func (s *Seller) sell(requests []*request) { s.sellUnder(s.Locker, requests) }
 
-// sellUnder decides the orders of the requests, and places those that can be placed, in one transaction, under leases of
-// the locker, if there is one.
+// sellUnder decides the orders of the requests, and places those that can be placed, in one transaction, under leases
+// of the locker, if there is one.
 func (s *Seller) sellUnder(locker strategy.Locker, requests []*request) {
 	ctx, cancel := s.context(requests)
 	defer cancel()
 	leases := &leases{seller: s, locker: locker, ctx: ctx}
 	defer leases.release() // after the answers
 	s.serve(requests, func() (*batch, error) {
-		b, err := s.inTx(ctx, requests, func(tx order.Tx, b *batch) error { return s.place(tx, b, leases) }) //nolint:contextcheck // leases have it
+		place := func(tx order.Tx, b *batch) error { return s.place(tx, b, leases) }
+		b, err := s.inTx(ctx, requests, place) //nolint:contextcheck // leases have it
 		if err == nil && len(b.requests) > 0 && s.OnBatch != nil {
 			s.OnBatch(len(b.requests))
 		}
@@ -60,11 +61,12 @@ func (s *Seller) sellUnder(locker strategy.Locker, requests []*request) {
 	})
 }
 
-// batch is one attempt of a transaction. A step of the attempt decides a request, or leaves it to the steps that follow.
+// batch is one attempt of a transaction. Each step decides some of the requests. The orders of the requests without a
+// decision are placed, or end.
 type batch struct {
-	requests  []*request                  // not decided so far; in the end, their orders are placed or end
-	decisions map[*request]decision       // about all other requests
-	outcomes  map[*request]*order.Outcome // of the requests to end an order
+	requests  []*request                  // without a decision
+	decisions map[*request]decision       // about the requests that have left the batch
+	outcomes  map[*request]*order.Outcome // of the requests to end an order, as decideEnd has set them
 
 	claimed        []*request    // whose keys this attempt has written
 	levels         order.Levels  // of the locked rows; each decided order changes them
@@ -77,7 +79,8 @@ func newBatch(requests []*request) *batch {
 	return &batch{requests: slices.Clone(requests), decisions: map[*request]decision{}, outcomes: map[*request]*order.Outcome{}}
 }
 
-// decision is what a step decides about a request. At most one field is set; the zero value leaves the request in the batch.
+// decision is what a step decides about a request. At most one field is set; the zero value leaves the request in the
+// batch.
 type decision struct {
 	refused   error          // why the order is not placed or does not end
 	replayed  *order.UsedKey // an earlier request has used the key
@@ -98,8 +101,8 @@ func (b *batch) decide(step func(*request) decision) {
 }
 
 // place is one attempt of the transaction that places orders. The instances queue for the leases, so place first writes
-// the orders, whose rows no other transaction waits for. It predicts the orders by the last known terms of the SKUs, and
-// mends them later if the terms have changed.
+// the orders, whose rows no other transaction waits for. It predicts the orders by the last known terms of the SKUs,
+// and mends them later if the terms have changed.
 func (s *Seller) place(tx order.Tx, b *batch, leases *leases) error {
 	// Lock the buyers, count their pending orders, and claim the keys.
 	err := s.lockBuyers(tx, b)
@@ -107,8 +110,8 @@ func (s *Seller) place(tx order.Tx, b *batch, leases *leases) error {
 		return err
 	}
 	limits := order.Limits{MaxOpen: s.MaxOpen}
-	if s.MaxOpen > 0 {
-		if limits.Open, err = tx.Open(b.buyers()...); err != nil {
+	if buyers := b.buyers(); s.MaxOpen > 0 && len(buyers) > 0 {
+		if limits.Open, err = tx.Open(buyers...); err != nil {
 			return err
 		}
 	}
@@ -137,10 +140,10 @@ func (s *Seller) place(tx order.Tx, b *batch, leases *leases) error {
 	}
 	b.decide(func(r *request) decision { return b.decideOrder(r, limits) })
 
-	// The orders that are left are placed, under the fences of the leases. If a row has the same or a higher fence, another
-	// holder has the lease, or the lock's store has lost its data: this SKU is sold without a fence.
+	// The orders that are left are placed, under the fences of the leases. If a row has the same or a higher fence,
+	// another holder has the lease, or the lock's store has lost its data: this SKU is sold without a fence.
 	if len(b.requests) == 0 {
-		return order.ErrNothing
+		return order.ErrNothing // rolls back: the decisions are the answers
 	}
 	fences := map[string]int64{}
 	if leases.held != nil {
@@ -181,13 +184,16 @@ func (s *Seller) place(tx order.Tx, b *batch, leases *leases) error {
 // transaction has locked the row, the request waits in the queue behind.
 func (s *Seller) lockBuyers(tx order.Tx, b *batch) error {
 	others, err := tx.LockBuyers(b.buyers()...)
+	if err != nil {
+		return err
+	}
 	b.decide(func(r *request) decision {
 		if r.key.Key != "" && slices.Contains(others, r.key.Buyer) {
 			return decision{waits: &s.behind}
 		}
 		return decision{}
 	})
-	return err
+	return nil
 }
 
 // buyers returns the buyers of requests with a key.
@@ -210,6 +216,9 @@ func (b *batch) claimKeys(tx order.Tx) error {
 		}
 	}
 	taken, err := tx.ClaimKeys(claims...)
+	if err != nil {
+		return err
+	}
 	b.decide(func(r *request) decision {
 		if used, known := taken[r.key]; known {
 			return decision{replayed: &used}
@@ -219,13 +228,13 @@ func (b *batch) claimKeys(tx order.Tx) error {
 		}
 		return decision{}
 	})
-	return err
+	return nil
 }
 
 // skus returns the SKUs whose units the batch moves, sorted.
 func (b *batch) skus() (names []string) {
 	for _, r := range b.requests {
-		if len(b.kinds(r)) > 0 {
+		if b.moves(r) {
 			for _, line := range r.draft.Lines {
 				names = append(names, line.SKU)
 			}
@@ -235,7 +244,10 @@ func (b *batch) skus() (names []string) {
 	return slices.Compact(names)
 }
 
-// kinds returns the kinds of the movements that a request makes. A free order is sold at once.
+func (b *batch) moves(r *request) bool { return len(b.kinds(r)) > 0 }
+
+// kinds returns the kinds of the movements that a request makes. A free order is sold at once. The request to end an
+// order makes none unless decideEnd has decided that the order ends.
 func (b *batch) kinds(r *request) []stock.Kind {
 	switch ending := r.ending; {
 	case ending == nil && r.draft.Status == order.Paid:
@@ -287,12 +299,12 @@ func (b *batch) byDemand() []string {
 	})
 }
 
-// lockRows locks and reads the rows of the SKUs whose units the batch moves. If another transaction keeps a row locked, the
-// request waits in the queue behind, where one request at a time tries the row.
+// lockRows locks and reads the rows of the SKUs whose units the batch moves. If another transaction keeps a row locked,
+// the request waits in the queue behind, where one request at a time tries the row.
 func (s *Seller) lockRows(tx order.Tx, b *batch) (err error) {
 	s.mu.Lock()
 	b.decide(func(r *request) decision {
-		if len(b.kinds(r)) > 0 && !r.alone && len(s.lockedSKUs(r)) > 0 {
+		if b.moves(r) && !r.alone && len(s.lockedSKUs(r)) > 0 {
 			return decision{waits: &s.behind}
 		}
 		return decision{}
@@ -307,7 +319,7 @@ func (s *Seller) lockRows(tx order.Tx, b *batch) (err error) {
 	b.lockedByOthers = slices.DeleteFunc(wanted, func(sku string) bool { _, ours := b.levels.SKUs[sku]; return ours })
 	b.decide(func(r *request) decision {
 		isLocked := func(sku string) bool { return slices.Contains(b.lockedByOthers, sku) }
-		if len(b.kinds(r)) > 0 && slices.ContainsFunc(r.draft.SKUs(), isLocked) {
+		if b.moves(r) && slices.ContainsFunc(r.draft.SKUs(), isLocked) {
 			return decision{waits: &s.behind}
 		}
 		return decision{}
@@ -315,12 +327,15 @@ func (s *Seller) lockRows(tx order.Tx, b *batch) (err error) {
 	return nil
 }
 
-// lockBought locks and counts what the buyers have bought of SKUs with a limit. The sale of a reserved order leaves these
-// counts as they are. If another transaction has locked a count, the request waits in the queue behind.
+// lockBought locks and counts what the buyers have bought of SKUs with a limit. The sale of a reserved order leaves
+// these counts as they are. If another transaction has locked a count, the request waits in the queue behind.
 func (s *Seller) lockBought(tx order.Tx, b *batch) (bought map[order.BuyerSKU]int64, err error) {
-	counts := func(r *request) bool { kinds := b.kinds(r); return len(kinds) > 0 && kinds[0] != stock.Sell }
+	counts := func(r *request) bool { return b.moves(r) && b.kinds(r)[0] != stock.Sell }
 	limited := b.levels.Limited(1, b.orders(counts)...)
 	bought, others, err := tx.LockBought(slices.Collect(maps.Keys(limited))...)
+	if err != nil {
+		return nil, err
+	}
 	b.decide(func(r *request) decision {
 		isLocked := func(o order.BuyerSKU) bool { return o.Buyer == r.draft.Buyer && slices.Contains(r.draft.SKUs(), o.SKU) }
 		if counts(r) && slices.ContainsFunc(others, isLocked) {
@@ -328,10 +343,10 @@ func (s *Seller) lockBought(tx order.Tx, b *batch) (bought map[order.BuyerSKU]in
 		}
 		return decision{}
 	})
-	return bought, err
+	return bought, nil
 }
 
-// orders returns the orders of the requests for which is returns true.
+// orders returns the orders of the requests that match.
 func (b *batch) orders(is func(*request) bool) (orders []order.Order) {
 	for _, r := range b.requests {
 		if is(r) {
@@ -341,8 +356,10 @@ func (b *batch) orders(is func(*request) bool) (orders []order.Order) {
 	return orders
 }
 
-// decideOrder prices the order by the locked rows. If the order can be placed, it takes its units before the orders behind
-// it are decided.
+func all(*request) bool { return true }
+
+// decideOrder prices the order by the locked rows. If the order can be placed, it takes its units before the orders
+// behind it are decided.
 func (b *batch) decideOrder(r *request, limits order.Limits) decision {
 	if r.ctx.Err() != nil {
 		return decision{refused: r.abandoned()} // the client may have been refused by another instance meanwhile
@@ -383,8 +400,8 @@ func (b *batch) freeKeys(tx order.Tx) error {
 	return tx.FreeKeys(keys...)
 }
 
-// mend compares the predicted orders, which are written, with the decided ones. It returns the ids of the orders to delete,
-// and the orders to write.
+// mend compares the predicted orders, which are written, with the decided ones. It returns the ids of the orders to
+// delete, and the orders to write.
 func (b *batch) mend(predicted []order.Order) (wrong []string, missing []order.Order) {
 	written := map[string]order.Order{}
 	for _, o := range predicted {
@@ -401,9 +418,7 @@ func (b *batch) mend(predicted []order.Order) (wrong []string, missing []order.O
 	return slices.Sorted(maps.Keys(written)), missing
 }
 
-func all(*request) bool { return true }
-
-// movements returns the rows of the ledger.
+// movements returns the ledger's rows of the remaining requests.
 func (b *batch) movements(fences map[string]int64, at time.Time) (all []stock.Movement) {
 	for _, r := range b.requests {
 		for _, kind := range b.kinds(r) {
@@ -413,34 +428,35 @@ func (b *batch) movements(fences map[string]int64, at time.Time) (all []stock.Mo
 	return all
 }
 
-// refuseSoldOut answers the buyers of SKUs that were sold out. If units are available again, and the key is not on record, the
-// request moves to the queue selling.
+// refuseSoldOut answers the buyers of SKUs that were sold out. If units are available again, and the key is not on
+// record, the request moves to the queue selling.
 //
 // It reads the stock before the keys: if an earlier request of a buyer took the last units, its key is on record.
 func (s *Seller) refuseSoldOut(requests []*request) {
-	s.serve(requests, func() (*batch, error) { return s.decideByStock(requests) })
+	s.serve(requests, func() (*batch, error) { return s.decideSoldOut(requests) })
 }
 
-func (s *Seller) decideByStock(requests []*request) (*batch, error) {
+// decideSoldOut decides by the stock, and by the keys on record.
+func (s *Seller) decideSoldOut(requests []*request) (*batch, error) {
 	ctx, cancel := s.context(requests)
 	defer cancel()
 	b := newBatch(requests)
 	var lines []order.Line
-	var used []order.BuyerKey
+	var keys []order.BuyerKey
 	for _, r := range requests {
-		lines, used = append(lines, r.draft.Lines...), append(used, r.key)
+		lines, keys = append(lines, r.draft.Lines...), append(keys, r.key)
 	}
 	levels, err := s.Store.Levels(ctx, lines...)
 	if err != nil {
 		return b, err
 	}
-	keys, err := s.Store.UsedKeys(ctx, used...)
+	used, err := s.Store.UsedKeys(ctx, keys...)
 	if err != nil {
 		return b, err
 	}
 	b.decide(func(r *request) decision {
-		if used, known := keys[r.key]; known {
-			return decision{replayed: &used}
+		if use, known := used[r.key]; known {
+			return decision{replayed: &use}
 		}
 		if err := levels.Cover(&r.draft); err != nil {
 			return decision{refused: err}
