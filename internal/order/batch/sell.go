@@ -52,8 +52,8 @@ func (s *Seller) sellUnder(locker strategy.Locker, requests []*request) {
 	leases := &leases{seller: s, locker: locker, ctx: ctx}
 	defer leases.release() // after the answers
 	s.serve(requests, func() (*batch, error) {
-		place := func(tx order.Tx, b *batch) error { return s.place(tx, b, leases) }
-		b, err := s.inTx(ctx, requests, place) //nolint:contextcheck // leases have it
+		place := func(tx order.Tx, b *batch) error { return s.place(tx, b, leases) } //nolint:contextcheck // leases have it
+		b, err := s.inTx(ctx, requests, place)
 		if err == nil && len(b.requests) > 0 && s.OnBatch != nil {
 			s.OnBatch(len(b.requests))
 		}
