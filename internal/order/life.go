@@ -120,7 +120,8 @@ func (s *Service) endReplay(ctx context.Context, e Ending) (Ended, error) {
 func (s *Service) endAs(ctx context.Context, e Ending) (Ended, error) {
 	o := s.endWithRetry(ctx, e)
 	first, payment, err := o.First, o.Payment, o.Err
-	if err == nil && o.Due && (payment.Refusal == "" || payment.Refusal == ErrExpired.Code) { // no sweep has expired the order yet
+	// If no sweep has expired the order yet, it expires now. A repeated payment keeps the first reason of its refusal.
+	if err == nil && o.Due && (payment.Refusal == "" || payment.Refusal == ErrExpired.Code) {
 		o = s.endWithRetry(ctx, Ending{OrderID: e.OrderID, As: Expired})
 		err = o.Err
 	}

@@ -262,8 +262,8 @@ func (l Levels) Cover(d *Draft) error {
 	return nil
 }
 
-// Limits are the limits per buyer that a transaction checks when it places orders. Those on units come from the levels
-// by which the orders were priced.
+// Limits are the limits per buyer that a transaction checks when it places orders. The limits on units come from the
+// levels by which the orders were priced.
 type Limits struct {
 	MaxOpen int                   // pending orders of a buyer; 0 for no limit
 	Open    map[string]OpenOrders // as Tx.Open has counted them, by buyer

@@ -135,7 +135,7 @@ func (s *Seller) context(requests []*request) (context.Context, context.CancelFu
 // serve decides the requests of a batch and answers them. A panic leaves no request without an answer and no queue
 // without a leader.
 func (s *Seller) serve(requests []*request, decide func() (*batch, error)) {
-	b, err := newBatch(requests), error(nil)
+	b, err := &batch{}, error(nil) // after a panic
 	defer func() {
 		if p := recover(); p != nil {
 			err = fmt.Errorf("panic: %v\n%s", p, debug.Stack())
@@ -176,7 +176,7 @@ func (s *Seller) answerAll(requests []*request, b *batch, err error) {
 // inTx runs do in a transaction, and again after a deadlock. It returns the last attempt. Without an error, this
 // attempt is committed or has changed nothing.
 func (s *Seller) inTx(ctx context.Context, requests []*request, do func(order.Tx, *batch) error) (*batch, error) {
-	b := newBatch(requests)
+	b := &batch{} // without an attempt
 	err := s.Store.InTx(ctx, func(tx order.Tx) error {
 		b = newBatch(requests)
 		return do(tx, b)

@@ -101,8 +101,7 @@ func (s *Seller) endOrders(tx order.Tx, b *batch) error {
 	if err := tx.Move(b.movements(nil, time.Now().UTC())...); err != nil {
 		return err
 	}
-	released := b.orders(func(r *request) bool { return b.outcomes[r].First && r.ending.As != order.Paid })
-	return tx.AddBought(b.levels.Limited(-1, released...))
+	return tx.AddBought(b.levels.Limited(-1, b.counted()...))
 }
 
 // decideEnd decides by the locked order whether it ends. The request stays in the batch if the order ends, has already

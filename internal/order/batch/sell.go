@@ -168,15 +168,15 @@ func (s *Seller) place(tx order.Tx, b *batch, leases *leases) error {
 		return err
 	}
 	var free []order.Payment
-	for _, o := range b.orders(all) {
-		if o.Status == order.Paid {
-			free = append(free, o.OwnPayment())
+	for _, r := range b.requests {
+		if r.draft.Status == order.Paid {
+			free = append(free, r.draft.OwnPayment())
 		}
 	}
 	if _, _, err := tx.RecordPayments(free...); err != nil {
 		return err
 	}
-	return tx.AddBought(b.levels.Limited(1, b.orders(all)...))
+	return tx.AddBought(b.levels.Limited(1, b.counted()...))
 }
 
 // lockBuyers locks the rows of the buyers of requests with a key. So only one transaction at a time places orders of a
@@ -187,13 +187,18 @@ func (s *Seller) lockBuyers(tx order.Tx, b *batch) error {
 	if err != nil {
 		return err
 	}
+	s.putBehind(b, func(r *request) bool { return r.key.Key != "" && slices.Contains(others, r.key.Buyer) })
+	return nil
+}
+
+// putBehind moves the requests that need a locked row to the queue behind.
+func (s *Seller) putBehind(b *batch, needs func(*request) bool) {
 	b.decide(func(r *request) decision {
-		if r.key.Key != "" && slices.Contains(others, r.key.Buyer) {
+		if needs(r) {
 			return decision{waits: &s.behind}
 		}
 		return decision{}
 	})
-	return nil
 }
 
 // buyers returns the buyers of requests with a key.
@@ -303,12 +308,7 @@ func (b *batch) byDemand() []string {
 // the request waits in the queue behind, where one request at a time tries the row.
 func (s *Seller) lockRows(tx order.Tx, b *batch) (err error) {
 	s.mu.Lock()
-	b.decide(func(r *request) decision {
-		if b.moves(r) && !r.alone && len(s.lockedSKUs(r)) > 0 {
-			return decision{waits: &s.behind}
-		}
-		return decision{}
-	})
+	s.putBehind(b, func(r *request) bool { return b.moves(r) && !r.alone && len(s.lockedSKUs(r)) > 0 })
 	s.mu.Unlock()
 	wanted := b.skus()
 	b.levels, err = tx.TryLevels(wanted, s.Patience)
@@ -317,46 +317,40 @@ func (s *Seller) lockRows(tx order.Tx, b *batch) (err error) {
 	}
 	b.ahead = time.Until(b.levels.At)
 	b.lockedByOthers = slices.DeleteFunc(wanted, func(sku string) bool { _, ours := b.levels.SKUs[sku]; return ours })
-	b.decide(func(r *request) decision {
-		isLocked := func(sku string) bool { return slices.Contains(b.lockedByOthers, sku) }
-		if b.moves(r) && slices.ContainsFunc(r.draft.SKUs(), isLocked) {
-			return decision{waits: &s.behind}
-		}
-		return decision{}
-	})
+	isLocked := func(sku string) bool { return slices.Contains(b.lockedByOthers, sku) }
+	s.putBehind(b, func(r *request) bool { return b.moves(r) && slices.ContainsFunc(r.draft.SKUs(), isLocked) })
 	return nil
 }
 
 // lockBought locks and counts what the buyers have bought of SKUs with a limit. The sale of a reserved order leaves
 // these counts as they are. If another transaction has locked a count, the request waits in the queue behind.
 func (s *Seller) lockBought(tx order.Tx, b *batch) (bought map[order.BuyerSKU]int64, err error) {
-	counts := func(r *request) bool { return b.moves(r) && b.kinds(r)[0] != stock.Sell }
-	limited := b.levels.Limited(1, b.orders(counts)...)
+	limited := b.levels.Limited(1, b.counted()...)
 	bought, others, err := tx.LockBought(slices.Collect(maps.Keys(limited))...)
 	if err != nil {
 		return nil, err
 	}
-	b.decide(func(r *request) decision {
-		isLocked := func(o order.BuyerSKU) bool { return o.Buyer == r.draft.Buyer && slices.Contains(r.draft.SKUs(), o.SKU) }
-		if counts(r) && slices.ContainsFunc(others, isLocked) {
-			return decision{waits: &s.behind}
-		}
-		return decision{}
+	s.putBehind(b, func(r *request) bool {
+		return b.counts(r) && slices.ContainsFunc(others, func(o order.BuyerSKU) bool {
+			return o.Buyer == r.draft.Buyer && slices.Contains(r.draft.SKUs(), o.SKU)
+		})
 	})
 	return bought, nil
 }
 
-// orders returns the orders of the requests that match.
-func (b *batch) orders(is func(*request) bool) (orders []order.Order) {
+// counts reports whether the request changes the number of units that count against its buyer's limits: it places an
+// order, or releases the units of one.
+func (b *batch) counts(r *request) bool { return b.moves(r) && b.kinds(r)[0] != stock.Sell }
+
+// counted returns the orders of the requests that count.
+func (b *batch) counted() (orders []order.Order) {
 	for _, r := range b.requests {
-		if is(r) {
+		if b.counts(r) {
 			orders = append(orders, r.draft.Order)
 		}
 	}
 	return orders
 }
-
-func all(*request) bool { return true }
 
 // decideOrder prices the order by the locked rows. If the order can be placed, it takes its units before the orders
 // behind it are decided.
