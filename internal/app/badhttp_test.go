@@ -87,7 +87,7 @@ func send(t *testing.T, shop *app.Shop, request string) (status int, body string
 		testserver.Must(t, err)
 		defer connection.Close()
 		testserver.Must(t, connection.SetDeadline(time.Now().Add(30*time.Second)))
-		_, _ = io.WriteString(connection, request) // answered early, it may fail: the answer tells
+		_, _ = io.WriteString(connection, request) // it fails if the shop has refused the head already
 		_ = connection.(*net.TCPConn).CloseWrite()
 		answer, err := http.ReadResponse(bufio.NewReader(connection), nil)
 		if errors.Is(err, syscall.ECONNRESET) {

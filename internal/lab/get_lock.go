@@ -14,9 +14,9 @@ import (
 	"example.com/shop/internal/store"
 )
 
-// getLock is strategy.None under MySQL's named locks. The transaction and its locks share a connection: nobody else
-// gets the locks while it lives, and they end with it. That is right on one primary. Several locks of one session need
-// MySQL 5.7.5 or MariaDB 10.0.2: before, a second GET_LOCK released the first.
+// getLock is strategy.None under MySQL's named locks. The transaction and its locks share a connection: no other
+// connection gets the locks before this one has released them or has ended. This is correct on one primary. Several
+// locks of one session need MySQL 5.7.5 or MariaDB 10.0.2: before, a second GET_LOCK released the first.
 //
 // A lock has the name of its SKU: MySQL allows 64 characters for it, as many as a SKU may have. Names belong to the
 // whole server: shops in two schemas share their locks.

@@ -33,8 +33,8 @@ func (s latePayment) Sell(ctx context.Context, d *order.Draft) error {
 	if !s.guarded { // 3. the provider says that it is paid
 		return s.overwrite(ctx, d)
 	}
-	// An order that is pending and not due becomes paid, under the lock of its row. Otherwise
-	// order.ErrExpired tells the payment service to give the money back.
+	// An order that is pending and not due becomes paid, under the lock of its row. Otherwise the error is
+	// order.ErrExpired, and the payment service refunds the payment.
 	_, err := s.orders.Pay(ctx, order.EndRequest{Buyer: d.Buyer, OrderID: d.ID})
 	return err
 }

@@ -41,7 +41,7 @@ type LockOptions struct {
 }
 
 // WrongLocks returns locks over Redis that are WRONG, each by one well-known mistake and right in everything else, by
-// the names of the strategies that sell with them, whose lessons tell the mistakes. Copy package lock instead.
+// the names of the strategies that sell with them. The lessons explain the mistakes. Copy package lock instead.
 //
 // Each is made of the Redis commands that articles and bug reports show; reentrant-count is a script of
 // Redisson, command by command. Waiters poll, as such code does, and a holder is not notified that its
@@ -151,7 +151,7 @@ func countDown(ctx context.Context, client redis.UniversalClient, key, owner str
 
 // OwnerlessRow returns a lock that is WRONG: a row in a table says that it is taken, but neither by
 // whom nor until when. A process that dies leaves its row for ever. A person or a job that deletes the
-// row cannot tell whether the holder still works. A holder whose row was deleted does not notice, and
+// row does not know whether the holder still works. A holder whose row was deleted does not notice, and
 // then deletes the row of the next holder. Waiters poll.
 //
 // It creates the table wrong_locks, which belongs to the teaching shop and so is in no migration.

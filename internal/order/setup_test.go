@@ -177,8 +177,8 @@ func miniRedis(t *testing.T) redis.UniversalClient {
 	return client
 }
 
-// offered are the strategies that an instance can use, and that leave payment to others. A wrong count tells a request
-// that is repeated that its own unit is sold.
+// offered are the strategies that an instance can use, and that leave payment to others. With a wrong count, a
+// repeated request is refused because its own unit is sold.
 func offered(b *bundle) []lab.Offer {
 	return slices.DeleteFunc(slices.Clone(b.offers), func(o lab.Offer) bool {
 		if o.Lock == lab.CountLock {

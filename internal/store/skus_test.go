@@ -109,7 +109,7 @@ func TestStore_List(t *testing.T) {
 
 // "SetLimitPerBuyer sets the number of units of a SKU that a buyer may have, 0 for no limit, and returns the SKU after
 // the change. Existing orders stay, and count. If the SKU had no limit, the units of each buyer are added up": also
-// those of an instance of an old version, which does not count.
+// the units that an instance of an old version has sold without counting them.
 func TestStore_SetLimitPerBuyer(t *testing.T) {
 	t.Parallel()
 	storetest.Each(t, func(t *testing.T, st *store.Store) {

@@ -22,8 +22,8 @@ type Purchase struct {
 	Strategy string        // for the shop to sell by
 	Think    time.Duration // of the shop, between reading the stock and writing it; less than 0: the shop's own setting
 
-	// Recording is the name under which the shop records the request, which takes each step only when Move
-	// tells it to. Empty for no recording.
+	// Recording is the name under which the shop records the request, which takes each step only after a call
+	// of Move. It is empty for no recording.
 	Recording string
 }
 

@@ -11,8 +11,8 @@ import (
 	"example.com/shop/loadtest/shops"
 )
 
-// A step of a lesson shows what was recorded until then, without owners and times that nobody can read, and each lesson ends
-// as its text says.
+// A step of a lesson shows what was recorded until then, without random owners and times, and each
+// lesson ends as its text says.
 func TestPlayer_Record(t *testing.T) {
 	t.Parallel()
 	player := newPlayer(t, shops.Servers{})

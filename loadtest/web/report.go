@@ -53,7 +53,7 @@ var texts = regexp.MustCompile(`(>\s*|aria-label=")([^<>"\s][^<>"]*?)(\s*<|")`)
 var marks = regexp.MustCompile(`([，。；：？！）](?:</\w+>)*)\s+`)
 
 // execute shows data by a template, in a language. The function text translates a text with values in it; any other
-// text of the template is translated as static/text.js translates those of the lab.
+// text of the template is translated as static/text.js translates the texts of the page.
 func execute(w io.Writer, name, language string, data any) error {
 	t, err := template.New("").Funcs(template.FuncMap{
 		"language": func() string { return language },

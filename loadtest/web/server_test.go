@@ -407,7 +407,7 @@ func TestServer_explore(t *testing.T) {
 	s.finish(t)
 }
 
-// A lesson is played once, whoever asks for it. "All lessons [are played] before they are asked for".
+// A lesson is played once for all requests. "All lessons [are played] before they are asked for".
 // One that failed is played again.
 func TestServer_lesson(t *testing.T) {
 	t.Parallel()
